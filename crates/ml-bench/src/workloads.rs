@@ -1,0 +1,278 @@
+//! The workloads.
+
+use ml_core::{Error, Result};
+use ml_kernels::map::{Expr, Operand, map};
+use ml_kernels::matmul::{Layout, matmul};
+use ml_kernels::{Buffer, Device, distances, histogram, reduce, scatter_add, sort};
+
+/// How large the workloads are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Size {
+    /// For a test that they run at all.
+    Tiny,
+    /// For a few processor cores.
+    Host,
+    /// For a large GPU.
+    Gpu,
+}
+
+/// One thing to measure.
+pub struct Workload {
+    /// Operation.
+    pub name: &'static str,
+    /// Shape and type.
+    pub shape: String,
+    /// Bytes that must move at the least: each input read once, each output written once.
+    pub bytes: f64,
+    /// Products and sums that must be made; 0 where memory is the floor.
+    pub flops: f64,
+    /// Compares the bits with the host's on a small shape of the same kind.
+    pub check: Box<dyn FnMut() -> Result<()>>,
+    /// One run, not waited for.
+    pub run: Box<dyn FnMut() -> Result<()>>,
+}
+
+/// Deterministic values in (-2, 2) with full mantissas.
+fn values(n: usize, seed: u32) -> Vec<f32> {
+    (0..n as u32)
+        .map(|i| {
+            let mut x = i.wrapping_mul(0x9e37_79b9) ^ seed.wrapping_mul(0x85eb_ca6b);
+            x ^= x >> 15;
+            x = x.wrapping_mul(0x2c1b_3c6d);
+            x ^= x >> 12;
+            x = x.wrapping_mul(0x297a_2d39);
+            x ^= x >> 15;
+            f32::from_bits((x & 0x807f_ffff) | ((126 + (x >> 23 & 1)) << 23))
+        })
+        .collect()
+}
+
+fn words(n: usize, seed: u32) -> Vec<u32> {
+    values(n, seed).iter().map(|v| v.to_bits().wrapping_mul(0x9e37_79b1) ^ (v.to_bits() >> 13)).collect()
+}
+
+/// An error if the bytes that `work` gives on `device` are not those of the host.
+fn same<T: ml_kernels::Element + PartialEq>(device: &Device, work: impl Fn(&Device) -> Result<Buffer<T>>) -> Result<()> {
+    let (got, want) = (work(device)?.read()?, work(&Device::host_with_threads(1)?)?.read()?);
+    let bits = |v: &[T]| -> Vec<u8> { v.iter().flat_map(bytemuck_bytes).collect() };
+    match bits(&got) == bits(&want) {
+        true => Ok(()),
+        false => Err(Error::NonFinite { stage: "benchmark bits differ from the host's".to_owned(), index: 0 }),
+    }
+}
+
+fn bytemuck_bytes<T: ml_kernels::Element>(v: &T) -> Vec<u8> {
+    ml_kernels::conformance::bytes(&[*v])
+}
+
+/// Every workload on `device`.
+///
+/// # Errors
+/// A device failure while the data is uploaded.
+pub fn workloads(device: &Device, size: Size, filter: &str) -> Result<Vec<Workload>> {
+    let pick = |tiny: usize, host: usize, gpu: usize| match size {
+        Size::Tiny => tiny,
+        Size::Host => host,
+        Size::Gpu => gpu,
+    };
+    let mut all = Vec::new();
+    let wanted = |name: &str| filter.is_empty() || name.contains(filter);
+    if wanted("matmul") {
+        for n in [pick(64, 1024, 1024), pick(96, 4096, 4096), pick(130, 2048, 8192)] {
+            all.push(square_matmul(device, n)?);
+        }
+    }
+    if wanted("sum") {
+        let n = pick(1 << 12, 1 << 26, 1 << 28);
+        all.push(sum(device, n)?);
+    }
+    if wanted("squared_distances") {
+        let n = pick(64, 2048, 8192);
+        all.push(squared_distances(device, n, n, pick(16, 256, 256))?);
+    }
+    if wanted("nearest") {
+        all.push(nearest(device, pick(100, 60_000, 60_000), 10, pick(16, 784, 784))?);
+    }
+    if wanted("argmin") {
+        all.push(argmin(device, pick(64, 16_384, 65_536), pick(64, 1024, 4096))?);
+    }
+    if wanted("sort") {
+        all.push(sort_by_key(device, pick(1 << 12, 1 << 22, 1 << 25))?);
+    }
+    if wanted("histogram") {
+        all.push(histogram_256(device, pick(1 << 12, 1 << 24, 1 << 28))?);
+    }
+    if wanted("scatter_add") {
+        all.push(scatter(device, pick(64, 60_000, 1 << 20), pick(8, 128, 128), 10)?);
+    }
+    if wanted("map") {
+        let n = pick(1 << 12, 1 << 24, 1 << 28);
+        all.push(elementwise(device, "map standardise", n, (Expr::input(0) - Expr::input(1)) / Expr::input(2))?);
+        all.push(elementwise(device, "map exp", n, (Expr::input(0) + Expr::input(1) * Expr::input(2)).exp())?);
+    }
+    Ok(all)
+}
+
+fn square_matmul(device: &Device, n: usize) -> Result<Workload> {
+    let (a, b) = (Buffer::upload(device, &values(n * n, 1))?, Buffer::upload(device, &values(n * n, 2))?);
+    let (d, e) = (device.clone(), device.clone());
+    Ok(Workload {
+        name: "matmul",
+        shape: format!("{n}x{n}x{n} f32 nn"),
+        bytes: (3 * n * n * 4) as f64,
+        flops: 2.0 * (n as f64) * (n as f64) * (n as f64),
+        check: Box::new(move || {
+            let (m, k) = (n.min(384), n.min(1500));
+            let (av, bv) = (values(m * k, 1), values(k * m, 2));
+            same(&d, |d| matmul(d, Layout::NN, &Buffer::upload(d, &av)?, &Buffer::upload(d, &bv)?, m, m, k))
+        }),
+        run: Box::new(move || matmul(&e, Layout::NN, &a, &b, n, n, n).map(drop)),
+    })
+}
+
+fn sum(device: &Device, n: usize) -> Result<Workload> {
+    let x = Buffer::upload(device, &values(n, 3))?;
+    let (d, e) = (device.clone(), device.clone());
+    Ok(Workload {
+        name: "sum",
+        shape: format!("{n} f32"),
+        bytes: (n * 4) as f64,
+        flops: 0.0,
+        check: Box::new(move || {
+            let v = values(n.min(3_000_001), 3);
+            same(&d, |d| reduce::sum(d, &Buffer::upload(d, &v)?))
+        }),
+        run: Box::new(move || reduce::sum(&e, &x).map(drop)),
+    })
+}
+
+fn squared_distances(device: &Device, n: usize, m: usize, k: usize) -> Result<Workload> {
+    let (x, y) = (Buffer::upload(device, &values(n * k, 4))?, Buffer::upload(device, &values(m * k, 5))?);
+    let (d, e) = (device.clone(), device.clone());
+    Ok(Workload {
+        name: "squared_distances",
+        shape: format!("{n}x{m}x{k} f32"),
+        bytes: ((n * k + m * k + n * m) * 4) as f64,
+        flops: 3.0 * n as f64 * m as f64 * k as f64,
+        check: Box::new(move || {
+            let (n, m) = (n.min(200), m.min(170));
+            let (xv, yv) = (values(n * k, 4), values(m * k, 5));
+            same(&d, |d| distances::squared_distances(d, &Buffer::upload(d, &xv)?, &Buffer::upload(d, &yv)?, n, m, k))
+        }),
+        run: Box::new(move || distances::squared_distances(&e, &x, &y, n, m, k).map(drop)),
+    })
+}
+
+fn nearest(device: &Device, n: usize, m: usize, k: usize) -> Result<Workload> {
+    let (x, y) = (Buffer::upload(device, &values(n * k, 4))?, Buffer::upload(device, &values(m * k, 5))?);
+    let (d, e) = (device.clone(), device.clone());
+    Ok(Workload {
+        name: "nearest",
+        shape: format!("{n}x{m}x{k} f32"),
+        bytes: ((n * k + m * k + 2 * n) * 4) as f64,
+        flops: 3.0 * n as f64 * m as f64 * k as f64,
+        check: Box::new(move || {
+            let n = n.min(500);
+            let (xv, yv) = (values(n * k, 4), values(m * k, 5));
+            same(&d, |d| {
+                Ok(distances::nearest(d, &Buffer::upload(d, &xv)?, &Buffer::upload(d, &yv)?, n, m, k)?.0)
+            })
+        }),
+        run: Box::new(move || distances::nearest(&e, &x, &y, n, m, k).map(drop)),
+    })
+}
+
+fn argmin(device: &Device, rows: usize, cols: usize) -> Result<Workload> {
+    let x = Buffer::upload(device, &values(rows * cols, 6))?;
+    let (d, e) = (device.clone(), device.clone());
+    Ok(Workload {
+        name: "argmin_rows",
+        shape: format!("{rows}x{cols} f32"),
+        bytes: (rows * cols * 4) as f64,
+        flops: 0.0,
+        check: Box::new(move || {
+            let rows = rows.min(300);
+            let v = values(rows * cols, 6);
+            same(&d, |d| Ok(reduce::argmin_rows(d, &Buffer::upload(d, &v)?, rows, cols)?.0))
+        }),
+        run: Box::new(move || reduce::argmin_rows(&e, &x, rows, cols).map(drop)),
+    })
+}
+
+fn sort_by_key(device: &Device, n: usize) -> Result<Workload> {
+    let (keys, rows) = (Buffer::upload(device, &words(n, 7))?, Buffer::upload(device, &words(n, 8))?);
+    let (d, e) = (device.clone(), device.clone());
+    Ok(Workload {
+        name: "sort_by_key",
+        shape: format!("{n} u32 keys and values"),
+        bytes: (n * 16) as f64,
+        flops: 0.0,
+        check: Box::new(move || {
+            let n = n.min(300_001);
+            let (k, v) = (words(n, 7).iter().map(|w| w % 5000).collect::<Vec<_>>(), words(n, 8));
+            same(&d, |d| Ok(sort::sort_by_key(d, &Buffer::upload(d, &k)?, &Buffer::upload(d, &v)?)?.1))
+        }),
+        run: Box::new(move || sort::sort_by_key(&e, &keys, &rows).map(drop)),
+    })
+}
+
+fn histogram_256(device: &Device, n: usize) -> Result<Workload> {
+    let bins: Vec<u32> = words(n, 9).iter().map(|w| w >> 24).collect();
+    let x = Buffer::upload(device, &bins)?;
+    let (d, e) = (device.clone(), device.clone());
+    Ok(Workload {
+        name: "histogram",
+        shape: format!("{n} u32 in 256 bins"),
+        bytes: (n * 4) as f64,
+        flops: 0.0,
+        check: Box::new(move || {
+            let v: Vec<u32> = words(n.min(500_003), 9).iter().map(|w| w >> 24).collect();
+            same(&d, |d| histogram::histogram(d, &Buffer::upload(d, &v)?, 256))
+        }),
+        run: Box::new(move || histogram::histogram(&e, &x, 256).map(drop)),
+    })
+}
+
+fn scatter(device: &Device, rows: usize, cols: usize, groups: usize) -> Result<Workload> {
+    let group = move |n: usize| words(n, 11).iter().map(|w| w % groups as u32).collect::<Vec<_>>();
+    let (x, g) = (Buffer::upload(device, &values(rows * cols, 10))?, Buffer::upload(device, &group(rows))?);
+    let (d, e) = (device.clone(), device.clone());
+    Ok(Workload {
+        name: "scatter_add",
+        shape: format!("{rows}x{cols} f32 into {groups} groups"),
+        bytes: (rows * cols * 4 + rows * 4) as f64,
+        flops: 0.0,
+        check: Box::new(move || {
+            let rows = rows.min(2000);
+            let (v, g) = (values(rows * cols, 10), group(rows));
+            same(&d, |d| {
+                scatter_add::scatter_add(d, &Buffer::upload(d, &v)?, &Buffer::upload(d, &g)?, rows, cols, groups)
+            })
+        }),
+        run: Box::new(move || scatter_add::scatter_add(&e, &x, &g, rows, cols, groups).map(drop)),
+    })
+}
+
+fn elementwise(device: &Device, name: &'static str, n: usize, expr: Expr) -> Result<Workload> {
+    let cols = 1024.min(n);
+    let rows = n / cols;
+    let (x, r, c) = (values(rows * cols, 12), values(cols, 13), values(cols, 14));
+    let (d, e, f) = (device.clone(), device.clone(), expr.clone());
+    let (xb, rb, cb) = (Buffer::upload(device, &x)?, Buffer::upload(device, &r)?, Buffer::upload(device, &c)?);
+    Ok(Workload {
+        name,
+        shape: format!("{rows}x{cols} f32"),
+        bytes: (rows * cols * 8) as f64,
+        flops: 0.0,
+        check: Box::new(move || {
+            let rows = rows.min(300);
+            same(&d, |d| {
+                let (x, r, c) = (Buffer::upload(d, &x[..rows * cols])?, Buffer::upload(d, &r)?, Buffer::upload(d, &c)?);
+                map(d, &f, &[Operand::Full(&x), Operand::Row(&r), Operand::Row(&c)], &[], rows, cols)
+            })
+        }),
+        run: Box::new(move || {
+            map(&e, &expr, &[Operand::Full(&xb), Operand::Row(&rb), Operand::Row(&cb)], &[], rows, cols).map(drop)
+        }),
+    })
+}

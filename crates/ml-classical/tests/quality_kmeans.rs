@@ -1,0 +1,94 @@
+//! k-means against scikit-learn's answers on real data.
+
+mod common;
+
+use common::{flights, images, numbers, oracle, relative, wholes};
+use ml_classical::kmeans::Init;
+use ml_classical::{Fit, KMeans, KMeansModel, Stop};
+use ml_core::Matrix;
+use ml_kernels::Device;
+use serde_json::Value;
+
+fn from_first_rows(x: &Matrix, of: &Value) -> KMeansModel {
+    let params = &of["first_rows_init"]["params"];
+    let k = params["n_clusters"].as_u64().expect("whole") as usize;
+    KMeans::new(k).init(x.slice_rows(0..k).expect("enough rows")).tol(0.0).fit(x, &Device::host()).expect("fits")
+}
+
+/// One start, no randomness: the whole run must be scikit-learn's, up to rounding.
+fn check_first_rows(x: &Matrix, of: &Value) {
+    let model = from_first_rows(x, of);
+    let want = &of["first_rows_init"];
+    let n_iter = want["n_iter"].as_u64().expect("whole") as u32;
+    assert_eq!(model.stop(), Stop::Converged { iter: n_iter });
+    let gap = relative(f64::from(model.inertia()), want["inertia"].as_f64().expect("number"));
+    assert!(gap < 2e-6, "inertia is off by {gap:e}");
+    let mut sizes = vec![0u32; model.cluster_centers().rows()];
+    model.labels().iter().for_each(|l| sizes[*l as usize] += 1);
+    assert_eq!(sizes, wholes(&want["cluster_sizes"]));
+    assert_eq!(model.labels()[..20], wholes(&want["labels_first_20"]));
+    for (i, want) in numbers(&want["center_means"]).iter().enumerate() {
+        let row = model.cluster_centers().row(i);
+        let mean = row.iter().map(|v| f64::from(*v)).sum::<f64>() / row.len() as f64;
+        assert!((mean - want).abs() < 1e-5 * want.abs().max(1.0), "centre {i}: mean {mean}, expected {want}");
+    }
+}
+
+/// Ten starts a seed, five seeds, as scikit-learn was run: other random numbers, so bests and medians are compared.
+fn check_seeded(x: &Matrix, of: &Value, init: &Init) {
+    let want = &of["seeded"];
+    let k = want["params"]["n_clusters"].as_u64().expect("whole") as usize;
+    let estimator = KMeans::new(k).n_init(10).init(init.clone());
+    let fit = |seed| f64::from(estimator.clone().seed(seed).fit(x, &Device::host()).expect("fits").inertia());
+    let mut inertia: Vec<f64> = (0..5).map(fit).collect();
+    inertia.sort_by(f64::total_cmp);
+    let best = want["inertia_best"].as_f64().expect("number");
+    let median = want["inertia_median"].as_f64().expect("number");
+    println!("{}: {inertia:?}, scikit-learn best {best}, median {median}", init.name());
+    assert!(inertia[0] < best * 1.001, "best {} against {best}", inertia[0]);
+    assert!(inertia[2] < median * 1.001, "median {} against {median}", inertia[2]);
+}
+
+#[test]
+fn images_from_the_first_rows() {
+    check_first_rows(&images("train").0, &oracle("kmeans.json")["fashion_mnist"]);
+}
+
+#[test]
+fn flights_from_the_first_rows() {
+    let oracle = oracle("kmeans.json");
+    check_first_rows(&flights(&oracle["flights"]).0, &oracle["flights"]);
+}
+
+#[test]
+fn images_seeded() {
+    check_seeded(&images("train").0, &oracle("kmeans.json")["fashion_mnist"], &Init::KMeansPlusPlus);
+}
+
+#[test]
+fn images_seeded_in_parallel() {
+    check_seeded(&images("train").0, &oracle("kmeans.json")["fashion_mnist"], &Init::KMeansParallel);
+}
+
+#[test]
+fn flights_seeded() {
+    let oracle = oracle("kmeans.json");
+    check_seeded(&flights(&oracle["flights"]).0, &oracle["flights"], &Init::KMeansPlusPlus);
+}
+
+/// Careful seeding is worth its cost: its start is far better than random rows, before any iteration has helped.
+#[test]
+fn seeding_beats_random_rows() {
+    let oracle = oracle("kmeans.json");
+    let (x, _) = flights(&oracle["flights"]);
+    let mean_after_one_iteration = |init: Init| {
+        let fit = |seed| KMeans::new(8).init(init.clone()).n_init(1).max_iter(1).seed(seed).fit(&x, &Device::host());
+        (0..10).map(|seed| f64::from(fit(seed).expect("fits").inertia())).sum::<f64>() / 10.0
+    };
+    let random = mean_after_one_iteration(Init::Random);
+    for init in [Init::KMeansPlusPlus, Init::KMeansParallel] {
+        let careful = mean_after_one_iteration(init.clone());
+        println!("{}: {careful}, random: {random}", init.name());
+        assert!(careful < random, "{}: {careful} against {random}", init.name());
+    }
+}

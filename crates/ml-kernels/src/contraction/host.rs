@@ -1,0 +1,311 @@
+//! The engine on the host: packed panels, cache blocks, and tiles of cells handed to a sink.
+//!
+//! A tile is `rows` x `lanes`: vector lanes run over the operand called lanes, values of the operand called rows are
+//! broadcast. Which operand is which, how blocks are cut and how many threads there are changes no bit: every cell is
+//! computed by itself, K ascending.
+
+use std::marker::PhantomData;
+use std::ops::Range;
+
+use multiversion::multiversion;
+use rayon::prelude::*;
+
+use super::guard::plain_is_proved;
+use super::micro::{self, Isa, Loop, Panels};
+use super::pack::{Form, Packed};
+use super::{LEAF, Rule, Side};
+use crate::sabotage::Arm;
+
+/// Steps of K between two visits of a tile's accumulators: a panel of them stays in the first-level cache.
+const K_BLOCK: usize = 256;
+
+/// Rows of a task, at most.
+const ROW_BLOCK: usize = 128;
+
+/// Lanes of a task, at most.
+const LANE_BLOCK: usize = 512;
+
+/// Most packed elements of one operand that are held at once.
+const PACK_LIMIT: usize = 1 << 24;
+
+/// Both operands of one contraction, with what has been packed of them.
+pub(crate) struct Engine<'a> {
+    rule: Rule,
+    isa: Isa,
+    rows: Side<'a>,
+    lanes: Side<'a>,
+    ready_rows: Option<Ready>,
+    ready_lanes: Option<Ready>,
+}
+
+/// Vectors from `from` on that all tasks share in packed form.
+struct Ready {
+    packed: Packed,
+    from: usize,
+}
+
+/// Memory of one task, used again by the next.
+#[derive(Default)]
+pub(crate) struct Workspace {
+    rows: Packed,
+    lanes: Packed,
+    tile: Vec<f32>,
+    /// Joined leaves that wait for their neighbours: level i holds 2^i of them.
+    waiting: Vec<Vec<f32>>,
+    /// Panel pairs that the guard sent to the loop without and with canon.
+    pub(crate) plain: usize,
+    pub(crate) flushed: usize,
+}
+
+impl<'a> Engine<'a> {
+    pub(crate) fn new(rule: Rule, rows: Side<'a>, lanes: Side<'a>) -> Self {
+        debug_assert_eq!(rows.k, lanes.k);
+        Engine { rule, isa: Isa::detect(), rows, lanes, ready_rows: None, ready_lanes: None }
+    }
+
+    fn form(&self, width: usize, padded: bool, parallel: bool) -> Form {
+        Form { width, padded, descending: self.rule.descending(), parallel }
+    }
+
+    /// Block sizes in rows and lanes: full ones, or smaller where that gives threads `wanted` tasks.
+    pub(crate) fn blocks(&self, wanted: usize) -> (usize, usize) {
+        let mut row_block = ROW_BLOCK.next_multiple_of(self.isa.rows());
+        let mut lane_block = LANE_BLOCK;
+        let tasks = |r: usize, l: usize| self.rows.outer.div_ceil(r) * self.lanes.outer.div_ceil(l);
+        while tasks(row_block, lane_block) < wanted && lane_block > 2 * self.isa.lanes() {
+            lane_block /= 2;
+        }
+        while tasks(row_block, lane_block) < wanted && row_block > 2 * self.isa.rows() {
+            row_block = (row_block / 2).next_multiple_of(self.isa.rows());
+        }
+        (row_block, lane_block)
+    }
+
+    /// Width of a panel of lanes or of rows: blocks are multiples of it.
+    pub(crate) fn step(&self, lanes: bool) -> usize {
+        if lanes { self.isa.lanes() } else { self.isa.rows() }
+    }
+
+    /// Packs the row vectors `range` for all tasks.
+    pub(crate) fn ready_rows(&mut self, range: Range<usize>) {
+        let mut packed = self.ready_rows.take().map(|r| r.packed).unwrap_or_default();
+        packed.fill(&self.rows, range.clone(), 0..self.rows.k, self.form(self.isa.rows(), false, true));
+        self.ready_rows = Some(Ready { packed, from: range.start });
+    }
+
+    /// Packs the lane vectors `range` for all tasks.
+    pub(crate) fn ready_lanes(&mut self, range: Range<usize>) {
+        let mut packed = self.ready_lanes.take().map(|r| r.packed).unwrap_or_default();
+        packed.fill(&self.lanes, range.clone(), 0..self.lanes.k, self.form(self.isa.lanes(), true, true));
+        self.ready_lanes = Some(Ready { packed, from: range.start });
+    }
+
+    /// Computes the cells `rows` x `lanes`; both start on a panel. Returns them row-major with the distance of rows.
+    pub(crate) fn tile<'w>(
+        &self,
+        ws: &'w mut Workspace,
+        rows: Range<usize>,
+        lanes: Range<usize>,
+    ) -> (&'w [f32], usize) {
+        let ld = lanes.len().next_multiple_of(self.isa.lanes());
+        let cells = rows.len() * ld;
+        ws.tile.resize(cells, 0.0);
+        let leaves = self.rows.k.div_ceil(LEAF);
+        if leaves == 0 {
+            ws.tile.fill(0.0);
+        }
+        for leaf in 0..leaves {
+            self.leaf(ws, rows.clone(), lanes.clone(), leaf, ld);
+            self.join(ws, leaf, leaves);
+        }
+        (&ws.tile, ld)
+    }
+
+    /// Sums one leaf into the tile.
+    fn leaf(&self, ws: &mut Workspace, rows: Range<usize>, lanes: Range<usize>, leaf: usize, ld: usize) {
+        let Workspace { rows: own_rows, lanes: own_lanes, tile, plain, flushed, .. } = ws;
+        let k = leaf * LEAF..((leaf + 1) * LEAF).min(self.rows.k);
+        let (row_width, lane_width) = (self.isa.rows(), self.isa.lanes());
+        let (a, a_panel, a_leaf) = match &self.ready_rows {
+            Some(r) => (&r.packed, (rows.start - r.from) / row_width, leaf),
+            None => {
+                own_rows.fill(&self.rows, rows.clone(), k.clone(), self.form(row_width, false, false));
+                (&*own_rows, 0, 0)
+            }
+        };
+        let (b, b_panel, b_leaf) = match &self.ready_lanes {
+            Some(r) => (&r.packed, (lanes.start - r.from) / lane_width, leaf),
+            None => {
+                own_lanes.fill(&self.lanes, lanes.clone(), k.clone(), self.form(lane_width, true, false));
+                (&*own_lanes, 0, 0)
+            }
+        };
+        for step in (0..k.len()).step_by(K_BLOCK) {
+            let steps = step..(step + K_BLOCK).min(k.len());
+            for j in 0..lanes.len().div_ceil(lane_width) {
+                let b_part = &b.leaf(b_panel + j, b_leaf)[steps.start * lane_width..steps.end * lane_width];
+                for i in 0..rows.len().div_ceil(row_width) {
+                    let width = row_width.min(rows.len() - i * row_width);
+                    let a_part = &a.leaf(a_panel + i, a_leaf)[steps.start * width..steps.end * width];
+                    let kind = self.choose(a.least(a_panel + i, a_leaf), b.least(b_panel + j, b_leaf));
+                    match kind {
+                        Loop::Plain => *plain += 1,
+                        Loop::Flushed | Loop::Fused { .. } => *flushed += 1,
+                    }
+                    let panels = Panels { rows: width, a: a_part, b: b_part, first: step == 0 };
+                    micro::run(
+                        self.isa,
+                        self.rule.term,
+                        kind,
+                        &panels,
+                        &mut tile[i * row_width * ld + j * lane_width..],
+                        ld,
+                    );
+                }
+            }
+        }
+    }
+
+    /// Clause `flush`, or what a sabotaged device makes of it.
+    fn choose(&self, a: u32, b: u32) -> Loop {
+        let plain = plain_is_proved(self.rule.term, a, b);
+        match self.rule.arm {
+            Arm::KeepSubnormals | Arm::GuardOff => Loop::Plain,
+            Arm::FuseProducts => Loop::Fused { flush: !plain },
+            _ if plain => Loop::Plain,
+            _ => Loop::Flushed,
+        }
+    }
+
+    /// Joins the tile with what waits, as a binary counter carries: the balanced tree of adjacent pairs.
+    fn join(&self, ws: &mut Workspace, leaf: usize, leaves: usize) {
+        let Workspace { tile, waiting, .. } = ws;
+        let last = leaf + 1 == leaves;
+        let mut level = 0;
+        while (leaf >> level) != 0 && (last || (leaf >> level) & 1 == 1) {
+            if (leaf >> level) & 1 == 1 {
+                add_into(tile, &waiting[level], self.rule.joins_canonical());
+            }
+            level += 1;
+        }
+        if !last {
+            if waiting.len() == level {
+                waiting.push(Vec::new());
+            }
+            waiting[level].resize(tile.len(), 0.0);
+            std::mem::swap(tile, &mut waiting[level]);
+        }
+    }
+}
+
+#[multiversion(targets("x86_64+avx512f+avx512vl", "x86_64+avx2", "aarch64+neon"))]
+fn add_into(tile: &mut [f32], other: &[f32], canonical: bool) {
+    let canon = |x: f32| if (x.to_bits() & 0x7fff_ffff) <= 0x0080_0000 { 0.0 } else { x };
+    if canonical {
+        tile.iter_mut().zip(other).for_each(|(t, o)| *t = canon(*o + *t));
+    } else {
+        tile.iter_mut().zip(other).for_each(|(t, o)| *t += *o);
+    }
+}
+
+/// Cuts `range` into pieces of `step`.
+pub(crate) fn ranges(range: Range<usize>, step: usize) -> Vec<Range<usize>> {
+    range.clone().step_by(step.max(1)).map(|start| start..(start + step).min(range.end)).collect()
+}
+
+/// How many vectors of `k` elements, in whole blocks, are held in packed form at once.
+pub(crate) fn chunk(k: usize, block: usize) -> usize {
+    (PACK_LIMIT / k.max(1) / block).max(1) * block
+}
+
+/// Computes every cell and gives each tile to `sink(rows, lanes, tile, distance of rows)`, in parallel.
+pub(crate) fn tiles(
+    rule: Rule,
+    rows: Side<'_>,
+    lanes: Side<'_>,
+    sink: impl Fn(Range<usize>, Range<usize>, &[f32], usize) + Sync,
+) {
+    let mut engine = Engine::new(rule, rows, lanes);
+    let (row_block, lane_block) = engine.blocks(4 * rayon::current_num_threads());
+    // An operand whose vectors serve one block of the other only is packed by that block's task, in its cache.
+    let share_rows = lanes.outer > lane_block;
+    let share_lanes = rows.outer > row_block;
+    let row_chunks = ranges(0..rows.outer, if share_rows { chunk(rows.k, row_block) } else { rows.outer.max(1) });
+    let lane_chunks = ranges(0..lanes.outer, if share_lanes { chunk(rows.k, lane_block) } else { lanes.outer.max(1) });
+    for lane_chunk in &lane_chunks {
+        if share_lanes {
+            engine.ready_lanes(lane_chunk.clone());
+        }
+        for (i, row_chunk) in row_chunks.iter().enumerate() {
+            if share_rows && (i > 0 || row_chunks.len() > 1 || engine.ready_rows.is_none()) {
+                engine.ready_rows(row_chunk.clone());
+            }
+            let row_blocks = ranges(row_chunk.clone(), row_block);
+            let lane_blocks = ranges(lane_chunk.clone(), lane_block);
+            (0..row_blocks.len() * lane_blocks.len()).into_par_iter().for_each_init(Workspace::default, |ws, task| {
+                let (r, l) = (&row_blocks[task / lane_blocks.len()], &lane_blocks[task % lane_blocks.len()]);
+                let (tile, ld) = engine.tile(ws, r.clone(), l.clone());
+                sink(r.clone(), l.clone(), tile, ld);
+            });
+        }
+    }
+}
+
+/// Whether lanes should run over the first operand's `m` vectors rather than over the second's `n`: where fewer of them
+/// are padding.
+pub(crate) fn lanes_over_first(m: usize, n: usize) -> bool {
+    let width = Isa::detect().lanes();
+    n * m.next_multiple_of(width) < m * n.next_multiple_of(width)
+}
+
+/// All cells, row-major, a row for each vector of `a` and a column for each of `b`.
+pub(crate) fn matrix(rule: Rule, a: Side<'_>, b: Side<'_>, out: &mut [f32]) {
+    let n = b.outer;
+    let cells = Cells::new(out);
+    if lanes_over_first(a.outer, n) {
+        tiles(rule, b, a, |cols, rows, tile, ld| {
+            for (lane, row) in rows.enumerate() {
+                let values = (0..cols.len()).map(|i| tile[i * ld + lane]);
+                // SAFETY: tiles are disjoint, so no other task touches these cells.
+                unsafe { cells.put(row * n + cols.start, values) };
+            }
+        });
+    } else {
+        tiles(rule, a, b, |rows, cols, tile, ld| {
+            for (i, row) in rows.enumerate() {
+                let values = tile[i * ld..i * ld + cols.len()].iter().copied();
+                // SAFETY: tiles are disjoint, so no other task touches these cells.
+                unsafe { cells.put(row * n + cols.start, values) };
+            }
+        });
+    }
+}
+
+/// A result that several tasks fill, each its own cells.
+struct Cells<'a> {
+    start: *mut f32,
+    len: usize,
+    borrow: PhantomData<&'a mut [f32]>,
+}
+
+// SAFETY: `put` is the only access, and its callers give every cell to one task only.
+unsafe impl Sync for Cells<'_> {}
+
+impl<'a> Cells<'a> {
+    fn new(cells: &'a mut [f32]) -> Self {
+        Cells { start: cells.as_mut_ptr(), len: cells.len(), borrow: PhantomData }
+    }
+
+    /// Stores `values` from cell `at` on.
+    ///
+    /// # Safety
+    /// No other thread accesses these cells meanwhile.
+    unsafe fn put(&self, at: usize, values: impl ExactSizeIterator<Item = f32>) {
+        let end = at.checked_add(values.len()).unwrap_or(usize::MAX);
+        assert!(end <= self.len, "a tile lies inside the result");
+        for (cell, v) in (at..end).zip(values) {
+            // SAFETY: `cell` is below `len`, checked above; the borrow keeps the memory alive and unshared.
+            unsafe { self.start.add(cell).write(v) };
+        }
+    }
+}

@@ -1,0 +1,100 @@
+//! Conformance cases of `map` and `to_f32`.
+
+use ml_core::canon::canon;
+
+use super::*;
+use crate::conformance::{Case, bytes, limited, scramble};
+
+/// Floats over the whole exponent range, or around one, canonical.
+fn floats(n: usize, seed: u32, wide: bool) -> Vec<f32> {
+    (0..n as u32)
+        .map(|i| {
+            let r = scramble(seed.wrapping_mul(0x9e37_79b9).wrapping_add(i));
+            let exponent = if wide { 1 + (scramble(r) % 254) } else { 120 + (scramble(r) % 14) };
+            canon(f32::from_bits((r & 0x807f_ffff) | (exponent << 23)))
+        })
+        .collect()
+}
+
+fn case(name: &str, expr: Expr, rows: usize, cols: usize, wide: bool, small_limits: bool) -> Case {
+    let data = [floats(rows * cols, 1, wide), floats(cols, 2, wide), floats(rows, 3, wide), floats(rows * cols, 4, wide)];
+    let scalars = vec![0.75f32, -3.0];
+    let program = expr.compile().expect("conformance expressions are short");
+    let (n_inputs, n_scalars) = (program.n_inputs, program.n_scalars);
+    let name = format!("{name} {rows}x{cols}{}", if small_limits { " limited" } else { "" });
+    let (d, s) = (data.clone(), scalars.clone());
+    Case {
+        op: "map",
+        name,
+        run: Box::new(move |device| {
+            let device = limited(device, small_limits);
+            let b = d.iter().map(|v| Buffer::upload(&device, v)).collect::<Result<Vec<_>>>()?;
+            let operands = [Operand::Full(&b[0]), Operand::Row(&b[1]), Operand::Col(&b[2]), Operand::Full(&b[3])];
+            let out = map(&device, &expr, &operands[..n_inputs], &s[..n_scalars], rows, cols)?;
+            Ok(bytes(&out.read()?))
+        }),
+        reference: Box::new(move || {
+            let inputs = [
+                (Kind::Full, &data[0][..]),
+                (Kind::Row, &data[1][..]),
+                (Kind::Col, &data[2][..]),
+                (Kind::Full, &data[3][..]),
+            ];
+            bytes(&reference::run(&program, &inputs[..n_inputs], &scalars[..n_scalars], rows, cols))
+        }),
+    }
+}
+
+pub(crate) fn cases() -> Vec<Case> {
+    let (x, r, c, y) = (Expr::input(0), Expr::input(1), Expr::input(2), Expr::input(3));
+    let (s, t) = (Expr::scalar(0), Expr::scalar(1));
+    let everything = ((x.clone() - r.clone()) / (c.clone().abs() + s.clone())).square() * y.clone()
+        - x.clone().min(y.clone()).max(t.clone());
+    let mut cases = Vec::new();
+    for limits in [false, true] {
+        cases.push(case("chain", everything.clone(), 37, 41, false, limits));
+        cases.push(case("chain wide", everything.clone(), 61, 53, true, limits));
+    }
+    for (name, expr) in [
+        ("add", x.clone() + r.clone()),
+        ("sub", x.clone() - r.clone()),
+        ("mul", x.clone() * r.clone()),
+        ("div", x.clone() / r.clone()),
+        ("sqrt", x.clone().abs().sqrt()),
+        ("exp", x.clone().exp()),
+        ("ln", x.clone().abs().ln()),
+        ("neg", -x.clone()),
+        ("select", x.clone().select_less(r.clone(), s * x.clone(), t - r.clone())),
+        ("product then sum", x.clone() * r.clone() + x.clone()),
+        ("two-sum", (x.clone() - ((x.clone() + r.clone()) - ((x.clone() + r.clone()) - x.clone()))) + r.clone()),
+        ("magic round", (x.clone() + Expr::constant(12_582_912.0)) - Expr::constant(12_582_912.0)),
+    ] {
+        cases.push(case(name, expr.clone(), 64, 97, false, false));
+        cases.push(case(&format!("{name} wide"), expr, 64, 97, true, false));
+    }
+    for (rows, cols) in [(0, 5), (1, 1), (1, 300), (300, 1)] {
+        cases.push(case("shape", x.clone() * r.clone() - c.clone(), rows, cols, false, false));
+    }
+    for limits in [false, true] {
+        cases.push(conversion(limits));
+    }
+    cases
+}
+
+fn conversion(small_limits: bool) -> Case {
+    let x: Vec<u32> = (0..6000u32)
+        .map(|i| scramble(i) >> (i % 32))
+        .chain([0, 1, (1 << 24) - 1, 1 << 24, (1 << 24) + 1, (1 << 25) + 2, (1 << 25) + 6, u32::MAX, u32::MAX - 128])
+        .collect();
+    let r = x.clone();
+    Case {
+        op: "to_f32",
+        name: format!("u32{}", if small_limits { " limited" } else { "" }),
+        run: Box::new(move |device| {
+            let device = limited(device, small_limits);
+            Ok(bytes(&to_f32(&device, &Buffer::upload(&device, &x)?)?.read()?))
+        }),
+        // The host processor's own conversion rounds to nearest even.
+        reference: Box::new(move || bytes(&r.iter().map(|v| *v as f32).collect::<Vec<_>>())),
+    }
+}

@@ -1,0 +1,26 @@
+//! Scalar numerics, single-source: each function here runs on the host as plain Rust and expands in kernels.
+
+mod constants;
+pub mod convert;
+pub mod divide;
+pub mod exp;
+mod host;
+#[cfg(feature = "gpu")]
+pub mod kernel;
+pub mod limbs;
+pub mod ln;
+pub mod ops;
+pub mod order;
+pub mod philox;
+pub mod raw;
+pub mod sweep;
+
+pub use convert::*;
+pub use divide::{div, div_integer, sqrt, sqrt_integer};
+pub use exp::{exp_cr, exp_integer};
+pub use limbs::*;
+pub use ln::{ln_cr, ln_integer};
+pub use ops::*;
+pub use order::*;
+pub use philox::*;
+pub use raw::*;

@@ -1,0 +1,138 @@
+//! The host: integer sums on all threads, several columns in one vector register.
+
+use ml_core::canon::canon;
+use multiversion::multiversion;
+use rayon::prelude::*;
+
+use super::Shape;
+use super::scalar::{finish, magnitude};
+use crate::num::{Limbs, Pins, add};
+use crate::sabotage::Arm;
+
+/// Values a thread should have at least.
+const MIN_BLOCK: usize = 1 << 14;
+
+/// The bits of the greatest magnitude, and the first row whose group is out of bounds.
+pub(super) fn check(values: &[f32], indices: &[u32], n_groups: usize) -> (u32, Option<usize>) {
+    let largest = values.par_chunks(MIN_BLOCK).map(largest).max().unwrap_or(0);
+    let in_block =
+        |(b, block): (usize, &[u32])| block.iter().position(|&g| g as usize >= n_groups).map(|at| b * MIN_BLOCK + at);
+    (largest, indices.par_chunks(MIN_BLOCK).enumerate().find_map_first(in_block))
+}
+
+#[multiversion(targets("x86_64+avx512f+avx512bw+avx512dq+avx512vl", "x86_64+avx2", "aarch64+neon"))]
+fn largest(values: &[f32]) -> u32 {
+    values.iter().fold(0, |m, v| m.max(magnitude(*v)))
+}
+
+/// The sums; every index is below the number of groups.
+pub(super) fn sum(values: &[f32], indices: &[u32], shape: Shape, shift: i32, arm: Arm) -> Vec<f32> {
+    let Shape { rows, cols, n_groups, cells } = shape;
+    if cells == 0 {
+        return Vec::new();
+    }
+    let threads = rayon::current_num_threads().min((rows * cols).div_ceil(MIN_BLOCK)).max(1);
+    let groups_each = n_groups.div_ceil(threads);
+    if arm == Arm::FloatScatter {
+        let mut sums = vec![0.0; cells];
+        sums.par_chunks_mut(groups_each * cols)
+            .enumerate()
+            .for_each(|(part, table)| add_floats(table, part * groups_each, values, indices, cols));
+        return sums;
+    }
+    let scale = f64::from_bits(((1023 + i64::from(shift)) as u64) << 52);
+    let mut sums = vec![0i64; cells];
+    if threads == 1 {
+        add_rows(&mut sums, 0, values, indices, cols, scale);
+    } else if n_groups <= rows / (4 * threads) {
+        // A table a thread: adding them up costs less than a quarter of the work.
+        let rows_each = rows.div_ceil(threads);
+        let tables: Vec<Vec<i64>> = values
+            .par_chunks(rows_each * cols)
+            .zip(indices.par_chunks(rows_each))
+            .map(|(values, indices)| {
+                let mut table = vec![0; cells];
+                add_rows(&mut table, 0, values, indices, cols, scale);
+                table
+            })
+            .collect();
+        sums.par_chunks_mut(4096).enumerate().for_each(|(part, sums)| {
+            for table in &tables {
+                sums.iter_mut().zip(&table[part * 4096..]).for_each(|(s, t)| *s += t);
+            }
+        });
+    } else {
+        // Groups a thread: each reads all indices and adds the rows of its own groups.
+        sums.par_chunks_mut(groups_each * cols)
+            .enumerate()
+            .for_each(|(part, table)| add_rows(table, part * groups_each, values, indices, cols, scale));
+    }
+    sums.into_par_iter().with_min_len(4096).map(|s| finish(Limbs::from_i64(s), -shift)).collect()
+}
+
+/// Adds the rows of the groups from `first` on for which `table` has room.
+#[multiversion(targets("x86_64+avx512f+avx512bw+avx512dq+avx512vl", "x86_64+avx2", "aarch64+neon"))]
+fn add_rows(table: &mut [i64], first: usize, values: &[f32], indices: &[u32], cols: usize, scale: f64) {
+    if cols == 1 {
+        for (v, &group) in values.iter().zip(indices) {
+            if let Some(cell) = table.get_mut((group as usize).wrapping_sub(first)) {
+                *cell += fixed(*v, scale);
+            }
+        }
+        return;
+    }
+    for (row, &group) in values.chunks_exact(cols).zip(indices) {
+        // A group below `first` wraps to an offset that no table has.
+        let start = (group as usize).wrapping_sub(first).saturating_mul(cols);
+        if start < table.len() {
+            table[start..start + cols].iter_mut().zip(row).for_each(|(cell, v)| *cell += fixed(*v, scale));
+        }
+    }
+}
+
+/// `canon(x) * scale` rounded half to even; `scale` is a power of two and the product at most 2^62.
+///
+/// All steps but the two roundings to integers are exact: the product is that of an f32 and a power of two; `high` is
+/// an integer of at most 30 bits; `low` is at most 2^31 and a multiple of the last place of the product (or 0 where that
+/// place is above 2^32). The even integer `high * 2^32` changes no tie, so rounding `low` rounds the product.
+#[inline(always)]
+fn fixed(x: f32, scale: f64) -> i64 {
+    /// 1.5 * 2^52: adding it leaves a rounded integer in the low bits.
+    const INTEGER: f64 = 6_755_399_441_055_744.0;
+    /// 2^32.
+    const WORD: f64 = 4_294_967_296.0;
+    let product = f64::from(canon(x)) * scale;
+    let shifted = product * (1.0 / WORD) + INTEGER;
+    let low = product - (shifted - INTEGER) * WORD;
+    let integer = |shifted: f64| shifted.to_bits().wrapping_sub(INTEGER.to_bits()) as i64;
+    (integer(shifted) << 32) + integer(low + INTEGER)
+}
+
+/// What the sabotage arm does: float additions in ascending order of rows.
+fn add_floats(table: &mut [f32], first: usize, values: &[f32], indices: &[u32], cols: usize) {
+    for (row, &group) in values.chunks_exact(cols).zip(indices) {
+        let start = (group as usize).wrapping_sub(first).saturating_mul(cols);
+        if start < table.len() {
+            table[start..start + cols].iter_mut().zip(row).for_each(|(sum, v)| *sum = add(*sum, *v, Pins::HOST));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn floats_and_integers_round_alike(b in any::<u32>(), below in 0i32..80) {
+            let x = f32::from_bits(b);
+            prop_assume!(x.is_finite());
+            // The greatest shift that keeps the product within 2^62, less some.
+            let shift = 62 - ((magnitude(x) >> 23) as i32 - 126) - below;
+            let scale = f64::from_bits(((1023 + i64::from(shift)) as u64) << 52);
+            prop_assert_eq!(fixed(x, scale), crate::scatter_add::scalar::fixed(x, shift).to_i64());
+        }
+    }
+}
