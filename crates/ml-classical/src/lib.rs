@@ -4,6 +4,26 @@
 //!
 //! **Invariant:** no estimator here knows which device it runs on; none mentions `cubecl`.
 
+mod finite;
+pub mod kmeans;
+pub mod neighbors;
+mod record;
 pub mod traits;
 
+pub use kmeans::{KMeans, KMeansModel};
+pub use neighbors::{
+    KNeighborsClassifier, KNeighborsClassifierModel, KNeighborsRegressor, KNeighborsRegressorModel, Weights,
+};
 pub use traits::{Fit, FitTarget, Persist, Predict, Stop, Transform};
+
+/// The traits, without which no estimator fits or predicts, and every estimator.
+pub mod prelude {
+    #[doc(no_inline)]
+    pub use crate::kmeans::{KMeans, KMeansModel};
+    #[doc(no_inline)]
+    pub use crate::neighbors::{
+        KNeighborsClassifier, KNeighborsClassifierModel, KNeighborsRegressor, KNeighborsRegressorModel, Weights,
+    };
+    #[doc(no_inline)]
+    pub use crate::traits::{Fit, FitTarget, Persist, Predict, Stop, Transform};
+}

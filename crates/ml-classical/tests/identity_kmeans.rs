@@ -24,6 +24,7 @@ fn subjects() -> Vec<(&'static str, Matrix, KMeans)> {
         ("k-means++ of 1,200 tied rows", tied(1_200, 3), KMeans::new(9).seed(2).n_init(2).max_iter(8)),
         ("k-means|| of 2,100 tied rows", tied(2_100, 2), KMeans::new(6).seed(3).init(Init::KMeansParallel).max_iter(5)),
         ("random starts", tied(300, 5), KMeans::new(7).seed(4).init(Init::Random).n_init(3)),
+        ("stopped while rows still move", pixels.clone(), KMeans::new(10).seed(1).tol(0.1)),
         ("given centres", pixels.clone(), KMeans::new(4).init(first(&pixels, 4)).tol(0.0).max_iter(4)),
         ("empty clusters", tied(400, 3), KMeans::new(4).init(far)),
         ("fewer distinct rows than clusters", tied(40, 1), KMeans::new(12).seed(5)),
@@ -68,6 +69,9 @@ fn seeds_and_starts_matter() {
         let rows = |seed| first_stage(KMeans::new(7).n_init(1).init(init.clone()).seed(seed));
         assert_ne!(rows(1), rows(2), "{}", init.name());
         assert_eq!(rows(1), rows(1), "{}", init.name());
+        let (_, stages) = recorded(&KMeans::new(7).n_init(2).init(init.clone()).max_iter(1), &x, &Device::host());
+        let start = |tag: &str| stages.0.iter().find(|s| s.0 == tag).map(|s| s.3.clone()).expect("rows are recorded");
+        assert_ne!(start("kmeans.run0.init.rows"), start("kmeans.run1.init.rows"), "{}", init.name());
     }
 }
 
@@ -119,8 +123,8 @@ fn the_best_start_wins() {
     estimator.n_init(10).fit_in(&x, &mut Context::new(&device).with_recorder(&mut stages)).expect("fits");
     let last = |run: u32| {
         let tag = format!("kmeans.run{run}.iter");
-        let of_run = stages.0.iter().filter(|s| s.0.starts_with(&tag) && s.0.ends_with(".inertia"));
-        of_run.last().map(|s| f32::from_le_bytes(s.3[..4].try_into().expect("4 bytes"))).expect("an iteration")
+        let mut of_run = stages.0.iter().filter(|s| s.0.starts_with(&tag) && s.0.ends_with(".inertia"));
+        of_run.next_back().map(|s| f32::from_le_bytes(s.3[..4].try_into().expect("4 bytes"))).expect("an iteration")
     };
     // The recorded inertia is that before an update, so it bounds the final one from above.
     assert!((0..10).all(|run| run == ten.best_run() || ten.inertia() <= last(run)));

@@ -78,7 +78,11 @@ fn one_row_is_predicted_as_in_a_batch() {
                 assert_eq!(classifier.predict(&one, &device).expect("predicts"), labels[i..=i], "{name}, row {i}");
                 let p = classifier.predict_proba(&one, &device).expect("predicts");
                 assert_eq!(bits(p.as_slice()), bits(probabilities.row(i)), "{name}, row {i}");
-                assert_eq!(bits(&regressor.predict(&one, &device).expect("predicts")), bits(&means[i..=i]), "{name}, row {i}");
+                assert_eq!(
+                    bits(&regressor.predict(&one, &device).expect("predicts")),
+                    bits(&means[i..=i]),
+                    "{name}, row {i}"
+                );
             }
         }
     }
@@ -152,5 +156,19 @@ fn a_model_moves_between_devices() {
         let host = home.predict(&asked, &Device::host()).expect("predicts");
         assert_eq!(knn.predict(&asked, &Device::host()).expect("predicts"), host);
         assert_eq!(home.predict(&asked, &device).expect("predicts"), host);
+    }
+}
+
+#[test]
+fn more_rows_than_a_block_are_predicted_as_in_pieces() {
+    let device = Device::host();
+    let (x, asked) = (tied(20, 2), tied(20_000, 2));
+    let knn = KNeighborsClassifier::new().n_neighbors(3).fit(&x, &classes(&x), &device).expect("fits");
+    let labels = knn.predict(&asked, &device).expect("predicts");
+    let (_, indices) = knn.kneighbors(&asked, &device).expect("finds");
+    for range in [0..7_000, 7_000..16_385, 16_385..20_000] {
+        let piece = asked.slice_rows(range.clone()).expect("rows");
+        assert_eq!(knn.predict(&piece, &device).expect("predicts"), labels[range.clone()]);
+        assert_eq!(knn.kneighbors(&piece, &device).expect("finds").1, indices[3 * range.start..3 * range.end]);
     }
 }

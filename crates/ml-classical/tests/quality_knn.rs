@@ -44,17 +44,22 @@ fn images_are_classified_as_exact_arithmetic_does() {
         let want = &oracle["fashion_mnist_classifier"][name];
         let knn = KNeighborsClassifier::new().weights(weights).fit(&x, &labels, &device).expect("fits");
         let predicted = knn.predict(&asked, &device).expect("predicts");
-        let unlike: Vec<usize> =
-            predicted.iter().zip(wholes(&want["predictions"])).enumerate().filter(|(_, (p, w))| **p != *w).map(|t| t.0).collect();
+        let unlike: Vec<usize> = predicted
+            .iter()
+            .zip(wholes(&want["predictions"]))
+            .enumerate()
+            .filter(|(_, (p, w))| **p != *w)
+            .map(|t| t.0)
+            .collect();
         assert!(unlike.is_empty(), "{name}: rows {unlike:?} differ");
         let accuracy = knn.score(&asked, &truth, &device).expect("scores");
         assert!((accuracy - want["accuracy"].as_f64().expect("number")).abs() <= 0.002, "{name}: {accuracy}");
         let probabilities = knn.predict_proba(&asked, &device).expect("predicts");
-        for i in 0..asked.rows() {
+        for (i, label) in predicted.iter().enumerate() {
             let row = probabilities.row(i);
             assert!((row.iter().sum::<f32>() - 1.0).abs() < 1e-6, "{name}: row {i} sums to another number");
             let largest = row.iter().copied().fold(0.0f32, f32::max);
-            let at = knn.classes().iter().position(|c| *c == predicted[i]).expect("a class");
+            let at = knn.classes().iter().position(|c| c == label).expect("a class");
             assert_eq!(row[at], largest, "{name}: row {i}");
         }
     }

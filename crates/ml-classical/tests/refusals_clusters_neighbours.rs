@@ -49,7 +49,9 @@ fn kmeans_parameters() {
     }
     refused(KMeans::new(2).oversampling_factor(3.0), "oversampling_factor");
     assert!(KMeans::new(2).init(Init::KMeansParallel).oversampling_factor(3.0).fit(&x, &Device::host()).is_ok());
-    assert!(KMeans::new(2).algorithm(Algorithm::Lloyd).n_init(1).init(column(&[0.0, 1.0])).fit(&x, &Device::host()).is_ok());
+    assert!(
+        KMeans::new(2).algorithm(Algorithm::Lloyd).n_init(1).init(column(&[0.0, 1.0])).fit(&x, &Device::host()).is_ok()
+    );
 }
 
 #[test]
@@ -128,7 +130,8 @@ fn foreign_model_files() {
     let error = KMeansModel::from_bytes(write(&json!({"n_iter": 1}), &[0])).unwrap_err();
     assert!(matches!(error, Error::Model(ModelError::Param { .. })));
     out_of_bound(
-        KMeansModel::from_bytes(write(&json!({"n_iter": 1u64 << 40, "converged": true, "best_run": 0}), &[0])).unwrap_err(),
+        KMeansModel::from_bytes(write(&json!({"n_iter": 1u64 << 40, "converged": true, "best_run": 0}), &[0]))
+            .unwrap_err(),
         "n_iter",
     );
 }

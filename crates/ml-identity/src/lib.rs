@@ -8,6 +8,7 @@
 
 pub mod card;
 pub mod certificate;
+pub mod certify;
 pub mod compare;
 pub mod digest;
 pub mod error;

@@ -48,7 +48,8 @@ impl Case {
     }
 }
 
-fn compare(got: &[u8], want: &[u8]) -> Outcome {
+/// Compares a device's bytes with the reference's.
+pub fn compare(got: &[u8], want: &[u8]) -> Outcome {
     let words = |b: &[u8]| -> Vec<u32> {
         b.chunks(4)
             .map(|c| {
@@ -87,6 +88,7 @@ pub fn cases() -> Vec<Case> {
     cases.extend(crate::moves::conformance::cases());
     cases.extend(crate::reduce::conformance::cases());
     cases.extend(crate::scan::conformance::cases());
+    cases.extend(crate::linalg::conformance::cases());
     cases
 }
 

@@ -73,8 +73,22 @@ fn check_against_mpfr(
 fn exp_is_correctly_rounded() {
     // The ends of the range (overflow, flush, tiny), 1 from both sides, and the hardest inputs of the exhaustive run.
     let near = [
-        0x0000_0000, 0x8000_0000, 0x3280_0000, 0xb300_0000, 0x3300_0000, 0x42b1_7218, 0xc2ae_ac50, 0xc2cf_f1b5, 0x4300_0000,
-        0xc300_0000, 0x7f80_0000, 0xff80_0000, 0x3f80_0000, 0xbf80_0000, 0x3f31_7218, 0xbf31_7218,
+        0x0000_0000,
+        0x8000_0000,
+        0x3280_0000,
+        0xb300_0000,
+        0x3300_0000,
+        0x42b1_7218,
+        0xc2ae_ac50,
+        0xc2cf_f1b5,
+        0x4300_0000,
+        0xc300_0000,
+        0x7f80_0000,
+        0xff80_0000,
+        0x3f80_0000,
+        0xbf80_0000,
+        0x3f31_7218,
+        0xbf31_7218,
     ];
     check_against_mpfr(&sample(&near), exp_cr, exp_integer, |x, y| {
         y.assign(x);
@@ -86,7 +100,15 @@ fn exp_is_correctly_rounded() {
 #[test]
 fn ln_is_correctly_rounded() {
     let near = [
-        0x0000_0000, 0x0080_0000, 0x3f80_0000, 0x3f00_0000, 0x4000_0000, 0x3fb5_04f3, 0x3f35_04f3, 0x7f80_0000, 0x402d_f854,
+        0x0000_0000,
+        0x0080_0000,
+        0x3f80_0000,
+        0x3f00_0000,
+        0x4000_0000,
+        0x3fb5_04f3,
+        0x3f35_04f3,
+        0x7f80_0000,
+        0x402d_f854,
         0x8000_0000,
     ];
     check_against_mpfr(&sample(&near), ln_cr, ln_integer, |x, y| {
@@ -126,18 +148,36 @@ fn division_is_correctly_rounded() {
     });
 }
 
+/// `x`, `units` units of its last place off.
+fn off(x: f32, units: i32) -> f32 {
+    let unit = f32::from_bits((x.to_bits() & 0x7f80_0000) - (23 << 23));
+    (f64::from(x) + f64::from(units) * f64::from(unit)) as f32
+}
+
 #[test]
-fn division_repairs_guesses_eight_units_off() {
+fn guesses_seven_units_off_are_repaired() {
     let mut source = Random(2);
     for i in 0..200_000u32 {
         let r = source.next();
-        let (a, b) = ((r >> 41) as u32 | 0x3f80_0000, (r as u32 & 0x007f_ffff) | 0x3f80_0000);
-        let (x, y) = (f32::from_bits(a), f32::from_bits(b));
-        let off = (i % 17) as i32 - 8;
-        let guess = f32::from_bits((x / y).to_bits().wrapping_add_signed(off));
-        assert_eq!(div_from_guess(x, y, guess).to_bits(), (x / y).to_bits(), "{a:08x} / {b:08x} from {off} units off");
-        let root = f32::from_bits(x.sqrt().to_bits().wrapping_add_signed(off));
-        assert_eq!(sqrt_from_guess(x, root).to_bits(), x.sqrt().to_bits(), "root of {a:08x} from {off} units off");
+        // Every tenth quotient is next to 1/2, 1 or 2.
+        let a = (r >> 41) as u32;
+        let b = if i % 10 == 0 { a.wrapping_add(r as u32 % 3).wrapping_sub(1) } else { r as u32 };
+        let (x, y) = (f32::from_bits(a & 0x007f_ffff | 0x3f80_0000), f32::from_bits(b & 0x007f_ffff | 0x3f80_0000));
+        for units in -7..=7 {
+            let exact = div_from_guess(x, y, off(x / y, units));
+            assert_eq!(exact.to_bits(), (x / y).to_bits(), "{x:e} / {y:e} from {units} units off");
+            for square in [x, 2.0 * x] {
+                let exact = sqrt_from_guess(square, off(square.sqrt(), units));
+                assert_eq!(exact.to_bits(), square.sqrt().to_bits(), "root of {square:e} from {units} units off");
+            }
+        }
+    }
+    // The ends of the interval of quotients.
+    let (low, high) = (1.0, f32::from_bits(0x3fff_ffff));
+    for (x, y) in [(low, low), (low, high), (high, low), (high, high)] {
+        for units in -7..=7 {
+            assert_eq!(div_from_guess(x, y, off(x / y, units)), x / y, "{x:e} / {y:e} from {units} units off");
+        }
     }
 }
 
@@ -202,7 +242,7 @@ fn scaled(x: f32, e: i32) -> f64 {
 #[test]
 fn fixed_point_rounds_half_to_even_and_saturates() {
     let mut source = Random(4);
-    let mut check = |bits: u32, shift: i32| {
+    let check = |bits: u32, shift: i32| {
         let x = f32::from_bits(bits);
         let exact = scaled(x, shift);
         let expected = if x.is_nan() { 0 } else { (exact.round_ties_even() as i64).max(-i64::MAX) };

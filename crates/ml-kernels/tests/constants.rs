@@ -6,8 +6,8 @@
 
 use std::fmt::Write as _;
 
-use rug::ops::Pow;
 use rug::Float;
+use rug::ops::Pow;
 
 /// Working precision: far above the 96 bits that any constant keeps.
 const BITS: u32 = 600;
@@ -165,12 +165,7 @@ fn ln_constants(out: &mut File) {
         out.array(&format!("-ln(c) - LN_BIAS ln(2), Q.96, limb {limb}."), &format!("LN_OFFSET_{limb}"), &words);
     }
     // (1 - ln(1+r)/r) / r = 1/2 - r/3 + r^2/4 ..., magnitudes.
-    let a = chebyshev(
-        |r| (real(1.0) - Float::with_val(BITS, r).ln_1p() / r) / r,
-        &-two_to(-5),
-        &two_to(-5),
-        9,
-    );
+    let a = chebyshev(|r| (real(1.0) - Float::with_val(BITS, r).ln_1p() / r) / r, &-two_to(-5), &two_to(-5), 9);
     for k in 1..=10 {
         let base = if k <= 6 { 64 } else { 32 };
         let magnitude = if k % 2 == 1 { a[k - 1].clone() } else { -a[k - 1].clone() };
@@ -181,7 +176,13 @@ fn ln_constants(out: &mut File) {
 /// `x` as the bits of the nearest f64, so that no decimal is parsed.
 fn double(x: &Float) -> String {
     let bits = x.to_f64().to_bits();
-    format!("f64::from_bits(0x{:04x}_{:04x}_{:04x}_{:04x})", bits >> 48, bits >> 32 & 0xffff, bits >> 16 & 0xffff, bits & 0xffff)
+    format!(
+        "f64::from_bits(0x{:04x}_{:04x}_{:04x}_{:04x})",
+        bits >> 48,
+        bits >> 32 & 0xffff,
+        bits >> 16 & 0xffff,
+        bits & 0xffff
+    )
 }
 
 fn host_constants(out: &mut File) {
@@ -193,9 +194,7 @@ fn host_constants(out: &mut File) {
     out.item("ln(2).", "F64_LN2", "f64", &double(&ln2));
     out.item("ln(2) to 32 bits.", "F64_LN2_HEAD", "f64", &double(&head));
     out.item("ln(2) less its head.", "F64_LN2_TAIL", "f64", &double(&tail));
-    let list: Vec<String> = (0..16u32)
-        .map(|i| double(&-(real(multiplier(i)) / 256u32).ln()))
-        .collect();
+    let list: Vec<String> = (0..16u32).map(|i| double(&-(real(multiplier(i)) / 256u32).ln())).collect();
     // -ln(1) is -0.0 in MPFR; +0.0 here.
     let list = list.join(", ").replace("0x8000_0000_0000_0000", "0x0000_0000_0000_0000");
     out.item("-ln(c) of interval i.", "F64_LN_OFFSET", "[f64; 16]", &format!("[{list}]"));
@@ -203,7 +202,8 @@ fn host_constants(out: &mut File) {
 
 fn render() -> String {
     let mut out = File {
-        text: "//! Constants of `exp` and `ln`, derived and checked by `tests/constants.rs`: generated, do not edit.\n".into(),
+        text: "//! Constants of `exp` and `ln`, derived and checked by `tests/constants.rs`: generated, do not edit.\n"
+            .into(),
     };
     exp_constants(&mut out);
     ln_constants(&mut out);
@@ -224,5 +224,8 @@ fn constants_are_derived() {
         std::fs::write(path, &fresh).expect("the source file can be written");
     }
     let kept = std::fs::read_to_string(path).expect("the source file can be read");
-    assert!(squeeze(&kept) == squeeze(&fresh), "src/num/constants.rs is not what MPFR says; bless it and look at the diff");
+    assert!(
+        squeeze(&kept) == squeeze(&fresh),
+        "src/num/constants.rs is not what MPFR says; bless it and look at the diff"
+    );
 }

@@ -32,6 +32,7 @@ use crate::finite::all_finite;
 use crate::record::{record_f32, record_u32};
 use crate::traits::Fit;
 use lloyd::Run;
+use params::Plan;
 use rows::Rows;
 
 pub use model::KMeansModel;
@@ -53,19 +54,14 @@ impl Fit for KMeans {
         let tol = movement_tolerance(&rows, plan.tol)?;
         record_f32(cx, "kmeans.tol", &[], &[canon(tol as f32)])?;
 
-        let mut best: Option<(u32, Run)> = None;
-        for start in 0..plan.n_runs {
-            let tag = if plan.n_runs == 1 { "kmeans".to_owned() } else { format!("kmeans.run{start}") };
-            let centers = init::centers(&rows, &plan, start, &tag, cx)?;
-            record_f32(cx, &format!("{tag}.init"), &[plan.n_clusters, rows.d], &centers)?;
-            let run = lloyd::iterate(&rows, centers, plan.max_iter, tol, &tag, cx)?;
-            if best.as_ref().is_none_or(|(_, b)| run.inertia < b.inertia) {
-                best = Some((start, run));
+        let mut start = 0;
+        let mut run = attempt(&rows, &plan, start, tol, cx)?;
+        for other in 1..plan.n_runs {
+            let candidate = attempt(&rows, &plan, other, tol, cx)?;
+            if candidate.inertia < run.inertia {
+                (start, run) = (other, candidate);
             }
         }
-        let Some((start, run)) = best else {
-            unreachable!("a checked plan has at least one run");
-        };
         let labels = run.labels.read()?;
         record_u32(cx, "kmeans.labels", &labels)?;
         record_f32(cx, "kmeans.centroids", &[plan.n_clusters, rows.d], &run.centers)?;
@@ -78,6 +74,14 @@ impl Fit for KMeans {
     }
 }
 
+/// Start number `start`, from its first centres to its stop.
+fn attempt(rows: &Rows<'_>, plan: &Plan<'_>, start: u32, tol: f64, cx: &mut Context<'_>) -> Result<Run> {
+    let tag = if plan.n_runs == 1 { "kmeans".to_owned() } else { format!("kmeans.run{start}") };
+    let centers = init::centers(rows, plan, start, &tag, cx)?;
+    record_f32(cx, &format!("{tag}.init"), &[plan.n_clusters, rows.d], &centers)?;
+    lloyd::iterate(rows, centers, plan.max_iter, tol, &tag, cx)
+}
+
 /// `tol` times the mean variance of the columns: the squared movement below which the centres stand still.
 ///
 /// The sum of the squared distances to the mean row is that mean variance times n d, and needs no second copy of `x`.
@@ -86,14 +90,8 @@ fn movement_tolerance(rows: &Rows<'_>, tol: f32) -> Result<f64> {
         return Ok(0.0);
     }
     let sums = reduce::col_sums(rows.device, &rows.x, rows.n, rows.d)?;
-    let mean = map(
-        rows.device,
-        &(Expr::input(0) / Expr::scalar(0)),
-        &[Operand::Row(&sums)],
-        &[rows.n as f32],
-        1,
-        rows.d,
-    )?;
+    let mean =
+        map(rows.device, &(Expr::input(0) / Expr::scalar(0)), &[Operand::Row(&sums)], &[rows.n as f32], 1, rows.d)?;
     let (_, squared) = distances::nearest(rows.device, &rows.x, &mean, rows.n, 1, rows.d)?;
     let total = reduce::sum(rows.device, &squared)?.read()?;
     all_finite("kmeans.tol", &total)?;

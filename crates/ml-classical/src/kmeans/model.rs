@@ -81,13 +81,13 @@ impl KMeansModel {
     }
 
     /// Number of columns that predictions need.
-    pub fn n_features(&self) -> usize {
+    pub fn n_features_in(&self) -> usize {
         self.cluster_centers.cols()
     }
 
     fn expect(&self, x: &Matrix) -> Result<()> {
         check::not_empty("x", x.view())?;
-        check::width("x", x.view(), self.n_features())
+        check::width("x", x.view(), self.n_features_in())
     }
 }
 

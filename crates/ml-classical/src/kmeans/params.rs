@@ -134,7 +134,8 @@ impl FromStr for Algorithm {
         match s {
             "lloyd" => Ok(Algorithm::Lloyd),
             "elkan" => {
-                Err(ParamError::NotOffered { name: "algorithm", value: s.to_owned(), instead: "lloyd".to_owned() }.into())
+                Err(ParamError::NotOffered { name: "algorithm", value: s.to_owned(), instead: "lloyd".to_owned() }
+                    .into())
             }
             _ => Err(ParamError::out_of_bound("algorithm", "lloyd", s).into()),
         }
@@ -239,7 +240,9 @@ impl KMeans {
             }
             if (centers.rows(), centers.cols()) != (self.n_clusters, x.cols()) {
                 let expected = format!("{} x {} (n_clusters x columns)", self.n_clusters, x.cols());
-                return Err(DataError::shape("init", expected, format!("{} x {}", centers.rows(), centers.cols())).into());
+                return Err(
+                    DataError::shape("init", expected, format!("{} x {}", centers.rows(), centers.cols())).into()
+                );
             }
         }
         Ok(Plan {

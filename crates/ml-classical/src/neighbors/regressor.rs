@@ -80,8 +80,8 @@ impl KNeighborsRegressorModel {
     }
 
     /// Number of columns that predictions need.
-    pub fn n_features(&self) -> usize {
-        self.search.n_features()
+    pub fn n_features_in(&self) -> usize {
+        self.search.n_features_in()
     }
 
     /// The same model with its rows on `device`.

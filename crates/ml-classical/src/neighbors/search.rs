@@ -43,7 +43,7 @@ impl Search {
         self.n
     }
 
-    pub fn n_features(&self) -> usize {
+    pub fn n_features_in(&self) -> usize {
         self.d
     }
 

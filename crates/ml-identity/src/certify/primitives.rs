@@ -72,7 +72,7 @@ pub(super) fn run(fixture: &Fixture, cx: &mut Context<'_>) -> Result<()> {
     let rows = Buffer::upload(&device, &rows)?;
     cx.record_f32("prim.gather", &[n, d], &moves::gather_rows(&device, &x, &rows, n, d)?)?;
     cx.record_f32("prim.scatter", &[n, d], &moves::scatter_rows(&device, &x, &rows, n, d)?)?;
-    cx.record_u32("prim.scan", &[n], &scan::exclusive_scan(&device, &groups)?)?;
+    cx.record_u32("prim.scan", &[n], &scan::exclusive_scan(&device, &groups)?.0)?;
     let keys: Vec<u32> = input.x.iter().map(|v| v.to_bits() % 17).collect();
     let positions: Vec<u32> = (0..keys.len() as u32).collect();
     let (_, order) =

@@ -309,3 +309,78 @@ impl<'a> Cells<'a> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::contraction::testing::Data;
+    use crate::contraction::{Term, cell};
+
+    /// What the engine makes of a fixture, and how many panel pairs ran without and with canon.
+    fn run(term: Term, arm: Arm, data: Data) -> (Vec<u32>, usize, usize) {
+        let (m, n, k) = (11, 70, 1300);
+        let (a, b) = (data.values(m * k, 7), data.values(n * k, 8));
+        let engine = Engine::new(Rule::new(term, arm), Side::rows(&a, m, k), Side::rows(&b, n, k));
+        let mut ws = Workspace::default();
+        let (tile, ld) = engine.tile(&mut ws, 0..m, 0..n);
+        let cells = tile.chunks(ld).flat_map(|row| row[..n].iter().map(|v| v.to_bits())).collect();
+        (cells, ws.plain, ws.flushed)
+    }
+
+    /// The guard fires on subnormal-heavy data, does not on ordinary data, and there the loops do differ or agree.
+    #[test]
+    fn the_guard_fires_where_the_loops_differ() {
+        for term in [Term::Product, Term::SquaredDifference] {
+            let (guarded, plain, flushed) = run(term, Arm::None, Data::Subnormal);
+            assert!(plain == 0 && flushed > 0, "{term:?}: {plain} plain, {flushed} flushed");
+            let (unguarded, plain, flushed) = run(term, Arm::GuardOff, Data::Subnormal);
+            assert!(plain > 0 && flushed == 0);
+            assert_ne!(guarded, unguarded, "{term:?}");
+            let (guarded, plain, flushed) = run(term, Arm::None, Data::Ordinary);
+            assert!(plain > 0 && flushed == 0, "{term:?}: {plain} plain, {flushed} flushed");
+            assert_eq!(guarded, run(term, Arm::GuardOff, Data::Ordinary).0, "{term:?}");
+        }
+    }
+
+    /// At the bound itself the plain loop must still be right: least exponents that sum to -102 exactly.
+    #[test]
+    fn the_bound_is_safe() {
+        let k = 900;
+        let scale = |e: i32| f32::from_bits(((e + 127) as u32) << 23);
+        let odd = |x: &[f32], e: i32| -> Vec<f32> {
+            // Fractions in [1, 2) with either sign, so that sums cancel down to the last place.
+            x.iter()
+                .map(|v| (if *v < 0.0 { v - 1.0 } else { v + 1.0 }).clamp(-1.9999999, 1.9999999) * scale(e))
+                .collect()
+        };
+        let halves: Vec<f32> = Data::Ordinary.values(k, 9).iter().map(|v| v / 2.0).collect();
+        let (a, b) =
+            (odd(&halves, -51), odd(&Data::Ordinary.values(k, 10).iter().map(|v| v / 2.0).collect::<Vec<_>>(), -51));
+        let engine = Engine::new(Rule::new(Term::Product, Arm::None), Side::rows(&a, 1, k), Side::rows(&b, 1, k));
+        let mut ws = Workspace::default();
+        let got = engine.tile(&mut ws, 0..1, 0..1).0[0].to_bits();
+        assert!(ws.plain > 0 && ws.flushed == 0);
+        assert_eq!(got, cell(Term::Product, k, |i| a[i], |i| b[i]).to_bits());
+    }
+
+    #[test]
+    fn machines_with_narrow_vectors_give_the_same_bits() {
+        let (m, n, k) = (23, 75, 2100);
+        for data in Data::ALL {
+            let (a, b) = (data.values(m * k, 11), data.values(n * k, 12));
+            for term in [Term::Product, Term::SquaredDifference] {
+                let run = |isa: Isa| -> Vec<u32> {
+                    let mut engine =
+                        Engine::new(Rule::new(term, Arm::None), Side::rows(&a, m, k), Side::rows(&b, n, k));
+                    engine.isa = isa;
+                    let mut ws = Workspace::default();
+                    let (tile, ld) = engine.tile(&mut ws, 0..m, 0..n);
+                    tile.chunks(ld).flat_map(|row| row[..n].iter().map(|v| v.to_bits())).collect()
+                };
+                let wide = run(Isa::Wide);
+                assert_eq!(wide, run(Isa::Middle), "{term:?} {data:?}");
+                assert_eq!(wide, run(Isa::Narrow), "{term:?} {data:?}");
+            }
+        }
+    }
+}

@@ -6,6 +6,8 @@
 
 pub(crate) mod guard;
 pub(crate) mod host;
+#[cfg(feature = "gpu")]
+pub(crate) mod kernel;
 mod micro;
 mod pack;
 pub(crate) mod testing;
@@ -36,6 +38,11 @@ pub(crate) struct Rule {
 impl Rule {
     pub(crate) fn new(term: Term, arm: Arm) -> Self {
         Rule { term, arm }
+    }
+
+    /// Whether the loop without canon runs unasked: two negative controls.
+    fn unguarded(self) -> bool {
+        matches!(self.arm, Arm::KeepSubnormals | Arm::GuardOff)
     }
 
     /// Whether sums of leaves are canonical; always, but for the arm that keeps subnormals.

@@ -164,7 +164,7 @@ fn panic_text(panic: &(dyn std::any::Any + Send)) -> String {
 #[cfg(any(feature = "cuda", feature = "hip"))]
 fn library_present(names: &[&str]) -> bool {
     // SAFETY: loading a driver library runs its initialisers, which is what opening the device does anyway.
-    names.iter().any(|n| unsafe { libloading::Library::new(n) }.is_ok())
+    names.iter().any(|n| unsafe { libloading::Library::new(*n) }.is_ok())
 }
 
 #[cfg(any(feature = "cuda", feature = "hip", feature = "wgpu"))]

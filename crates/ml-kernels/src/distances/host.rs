@@ -82,11 +82,10 @@ struct Candidate {
     key: u32,
     /// The index, or its complement where a sabotaged device lets ties go to the highest.
     tie: u32,
-    value: f32,
 }
 
 /// After every candidate.
-const NOBODY: Candidate = Candidate { key: u32::MAX, tie: u32::MAX, value: 0.0 };
+const NOBODY: Candidate = Candidate { key: u32::MAX, tie: u32::MAX };
 
 /// The `k` first candidates of each of some rows of x, sorted.
 struct Nearest {
@@ -143,7 +142,7 @@ impl Nearest {
     fn consider(&mut self, row: usize, y: usize, value: f32) {
         let key = order::key(value);
         if key <= self.worst[row] {
-            self.offer(row, Candidate { key, tie: y as u32 ^ self.flip, value });
+            self.offer(row, Candidate { key, tie: y as u32 ^ self.flip });
         }
     }
 
@@ -156,7 +155,7 @@ impl Nearest {
 
     fn give(&self, index: &mut Vec<u32>, distance: &mut Vec<f32>) {
         index.extend(self.best.iter().map(|c| c.tie ^ self.flip));
-        distance.extend(self.best.iter().map(|c| c.value));
+        distance.extend(self.best.iter().map(|c| order::unkey(c.key)));
     }
 }
 

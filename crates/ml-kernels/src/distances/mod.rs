@@ -45,13 +45,12 @@ pub fn squared_distances(
 ) -> Result<Buffer<f32>> {
     expect_rows(device, x, y, [n, m, d])?;
     elements("squared_distances", [n, m, 1])?;
-    let arm = device.arm();
     on_device!(device,
         host(h) => {
-            let (x, y) = (x.host("x")?, y.host("y")?);
+            let (x, y, arm) = (x.host("x")?, y.host("y")?, device.arm());
             Ok(Buffer::from_host(device, h.install(|| host::squared_distances(arm, x, y, [n, m, d]))))
         },
-        gpu(g) => kernel::squared_distances(g, device, arm, x, y, [n, m, d]))
+        gpu(g) => kernel::squared_distances(g, device, x, y, [n, m, d]))
 }
 
 /// For each row of `x`, n x d, the index of the nearest row of `y`, m x d, and its squared distance; equally near rows
@@ -116,14 +115,13 @@ pub fn k_nearest(
     if m as u128 > u32::MAX as u128 {
         return Err(DataError::TooLarge { what: "y", elements: m as u128, limit: u32::MAX as u128 }.into());
     }
-    let arm = device.arm();
     on_device!(device,
         host(h) => {
-            let (x, y) = (x.host("x")?, y.host("y")?);
+            let (x, y, arm) = (x.host("x")?, y.host("y")?, device.arm());
             let (index, distance) = h.install(|| host::k_nearest(arm, x, y, [n, m, d], k));
             Ok((Buffer::from_host(device, index), Buffer::from_host(device, distance)))
         },
-        gpu(g) => kernel::k_nearest(g, device, arm, x, y, [n, m, d], k))
+        gpu(g) => kernel::k_nearest(g, device, x, y, [n, m, d], k))
 }
 
 fn expect_rows(device: &Device, x: &Buffer<f32>, y: &Buffer<f32>, [n, m, d]: [usize; 3]) -> Result<()> {

@@ -22,7 +22,7 @@ pub(crate) fn k_nearest(x: &[f32], y: &[f32], dims: [usize; 3], k: usize) -> (Ve
         order.sort_by_key(|&j| (order::key(row[j as usize]), j));
         for &j in &order[..k] {
             indices.push(j);
-            distances.push(row[j as usize]);
+            distances.push(order::unkey(order::key(row[j as usize])));
         }
     }
     (indices, distances)

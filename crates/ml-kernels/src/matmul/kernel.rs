@@ -1,22 +1,34 @@
-//! `matmul` on GPUs.
+//! `matmul` on GPUs: a batch of contractions.
 
 use cubecl::prelude::*;
 use ml_core::Result;
 
-use super::{Layout, host};
+use super::Layout;
 use crate::buffer::Buffer;
+use crate::buffer::Chunks;
+use crate::contraction::kernel::Contiguous;
+use crate::contraction::kernel::launch::{Operand, contract};
+use crate::contraction::{Rule, Term};
 use crate::device::Device;
 use crate::device::gpu::Gpu;
-use crate::sabotage::Arm;
 
+/// `batch` products, each m x n, row-major.
 pub(crate) fn matmul<R: Runtime>(
-    _g: &Gpu<R>,
+    g: &Gpu<R>,
     device: &Device,
     layout: Layout,
-    arm: Arm,
     a: &Buffer<f32>,
     b: &Buffer<f32>,
-    dims: [usize; 4],
+    [batch, m, n, k]: [usize; 4],
 ) -> Result<Buffer<f32>> {
-    Buffer::upload(device, &host::matmul(layout, arm, &a.read()?, &b.read()?, dims))
+    let (a_contiguous, b_contiguous) = match layout {
+        Layout::NN => (Contiguous::K, Contiguous::Vectors),
+        Layout::NT => (Contiguous::K, Contiguous::K),
+        Layout::TN => (Contiguous::Vectors, Contiguous::Vectors),
+    };
+    let a = Operand { data: a.chunks("a", device)?, start: 0, contiguous: a_contiguous, vectors: m };
+    let b = Operand { data: b.chunks("b", device)?, start: 0, contiguous: b_contiguous, vectors: n };
+    let out = Chunks::alloc(g, batch * m * n)?;
+    contract(g, Rule::new(Term::Product, device.arm()), a, b, batch, k, &out)?;
+    Ok(Buffer::from_chunks(device, out))
 }

@@ -83,13 +83,13 @@ pub fn matmul_batched(
     a.expect("a", elements("a", [batch, m, k])?, device)?;
     b.expect("b", elements("b", [batch, k, n])?, device)?;
     elements("matmul", [batch, m, n])?;
-    let (arm, dims) = (device.arm(), [batch, m, n, k]);
+    let dims = [batch, m, n, k];
     on_device!(device,
         host(h) => {
-            let (a, b) = (a.host("a")?, b.host("b")?);
+            let (a, b, arm) = (a.host("a")?, b.host("b")?, device.arm());
             Ok(Buffer::from_host(device, h.install(|| host::matmul(layout, arm, a, b, dims))))
         },
-        gpu(g) => kernel::matmul(g, device, layout, arm, a, b, dims))
+        gpu(g) => kernel::matmul(g, device, layout, a, b, dims))
 }
 
 /// The product of `dims`, which must be addressable in bytes.

@@ -44,9 +44,17 @@ fn scatter_case(n: usize, out_rows: usize, cols: usize, small: bool) -> Case {
 
 pub(crate) fn cases() -> Vec<Case> {
     let mut cases = Vec::new();
-    for (n, rows, cols) in
-        [(0, 5, 3), (4, 5, 0), (0, 0, 3), (1, 1, 1), (7, 3, 1), (1000, 37, 4), (500, 200, 13), (33, 900, 130)]
-    {
+    for (n, rows, cols) in [
+        (0, 5, 3),
+        (0, 5, 4),
+        (4, 5, 0),
+        (0, 0, 3),
+        (1, 1, 1),
+        (7, 3, 1),
+        (1000, 37, 4),
+        (500, 200, 13),
+        (33, 900, 130),
+    ] {
         cases.push(gather_case(n, rows, cols, false));
         cases.push(scatter_case(n, rows, cols, false));
     }

@@ -3,9 +3,10 @@
 //! Vulkan allows a quotient 2.5 units off and a root further off, and drivers use that freedom. So the native operation,
 //! applied to mantissas scaled near 1, gives a first guess, and integers make it exact: the remainder of the guess is
 //! small, so its low 32 bits are all of it, and five halving steps bring the guess to the floor of the true value with
-//! one bit to spare for rounding. Guesses up to 8 units in the last place off are repaired. Neither result can lie
-//! half way between two floats: a 25-bit odd q with q * b = a * 2^24 would need a divisor b of 25 bits, and q * q is
-//! odd while a mantissa times 2^25 is even. So rounding to nearest needs that one spare bit alone.
+//! one bit to spare for rounding. Guesses up to 7 units in the last place off are repaired (Vulkan's bounds come to 2.5
+//! and 5). Neither result can lie half way between two floats: a 25-bit odd q with q * b = a * 2^24 would need a divisor
+//! b of 25 bits, and q * q is odd while a mantissa times 2^25 is even. So rounding to nearest needs that one spare bit
+//! alone.
 
 #[cfg(feature = "gpu")]
 use cubecl::ir::Scope;
@@ -66,6 +67,15 @@ fn unit_float(m: u32) -> f32 {
 /// [`div`](fn@div) in integers: what devices run.
 #[cfg_attr(feature = "gpu", cube)]
 pub fn div_integer(a: f32, b: f32) -> f32 {
+    let x = split(bits(a) & 0x7fff_ffffu32);
+    let y = split(bits(b) & 0x7fff_ffffu32);
+    div_from_guess(a, b, div_rough(unit_float(x.m), unit_float(y.m)))
+}
+
+/// The exact part of [`div_integer`](fn@div_integer): `guess` is the quotient of the operands' mantissas, each taken in
+/// [1, 2), up to 7 units in its last place off.
+#[cfg_attr(feature = "gpu", cube)]
+pub fn div_from_guess(a: f32, b: f32, guess: f32) -> f32 {
     let bits_a = bits(a);
     let bits_b = bits(b);
     let size_a = bits_a & 0x7fff_ffffu32;
@@ -75,13 +85,13 @@ pub fn div_integer(a: f32, b: f32) -> f32 {
 
     // floor(x.m * 2^s / y.m) has 25 bits for s = 24 or 25.
     let less = select_u32(x.m < y.m, 1u32, 0u32);
-    let rough = bits(div_rough(unit_float(x.m), unit_float(y.m)));
+    let rough = bits(guess);
     // The guess as an integer: its exponent field is 125..=128 here.
     let shift = sub_wrap(add_wrap(rough >> 23u32, less), 126u32) & 31u32;
-    let guess = sub_wrap(((rough & 0x007f_ffffu32) | 0x0080_0000u32) << shift, 16u32);
+    let start = sub_wrap(((rough & 0x007f_ffffu32) | 0x0080_0000u32) << shift, 16u32);
     let numerator = x.m << (24u32 + less);
-    // Starting 16 too low the rest is in 0..32 * y.m, below 2^29: the wrapped difference is exact.
-    let g0 = Guess { q: guess, rest: sub_wrap(numerator, mul_lo(guess, y.m)) };
+    // Starting 16 lower the rest is in 0..32 * y.m, below 2^29: the wrapped difference is exact.
+    let g0 = Guess { q: start, rest: sub_wrap(numerator, mul_lo(start, y.m)) };
     let g1 = quotient_step(g0, y.m << 4u32, 16u32);
     let g2 = quotient_step(g1, y.m << 3u32, 8u32);
     let g3 = quotient_step(g2, y.m << 2u32, 4u32);
@@ -108,20 +118,32 @@ pub fn div_integer(a: f32, b: f32) -> f32 {
 /// [`sqrt`](fn@sqrt) in integers: what devices run.
 #[cfg_attr(feature = "gpu", cube)]
 pub fn sqrt_integer(x: f32) -> f32 {
+    let p = split(bits(x) & 0x7fff_ffffu32);
+    sqrt_from_guess(x, sqrt_rough(from_bits(((127u32 + odd_exponent(p)) << 23u32) | (p.m & 0x007f_ffffu32))))
+}
+
+/// 1 if the exponent is odd, 0 if even: `p.e` = 64 + 127 = 191 stands for [1, 2).
+#[cfg_attr(feature = "gpu", cube)]
+fn odd_exponent(p: Parts) -> u32 {
+    (p.e & 1u32) ^ 1u32
+}
+
+/// The exact part of [`sqrt_integer`](fn@sqrt_integer): `guess` is the root of the operand scaled by a power of 4 into
+/// [1, 4), up to 7 units in its last place off.
+#[cfg_attr(feature = "gpu", cube)]
+pub fn sqrt_from_guess(x: f32, guess: f32) -> f32 {
     let b = bits(x);
     let size = b & 0x7fff_ffffu32;
     let p = split(size);
 
-    // p.e = 64 + 127 = 191 stands for [1, 2), so the unbiased exponent is odd where p.e is even. An odd one doubles
-    // the mantissa: the root of n * 2^25, n in 2^23..2^25, has 25 bits.
-    let odd = (p.e & 1u32) ^ 1u32;
+    // An odd exponent doubles the mantissa: the root of n * 2^25, n in 2^23..2^25, has 25 bits.
+    let odd = odd_exponent(p);
     let n = p.m << odd;
-    let unit = from_bits(((127u32 + odd) << 23u32) | (p.m & 0x007f_ffffu32));
-    let rough = bits(sqrt_rough(unit));
+    let rough = bits(guess);
     let shift = sub_wrap(rough >> 23u32, 126u32) & 31u32;
-    let guess = sub_wrap(((rough & 0x007f_ffffu32) | 0x0080_0000u32) << shift, 16u32);
-    // Starting 16 too low the rest is in 0..2^31: the wrapped difference is exact.
-    let g0 = Guess { q: guess, rest: sub_wrap(n << 25u32, mul_lo(guess, guess)) };
+    let start = sub_wrap(((rough & 0x007f_ffffu32) | 0x0080_0000u32) << shift, 16u32);
+    // Starting 16 lower the rest is in 0..2^31: the wrapped difference is exact.
+    let g0 = Guess { q: start, rest: sub_wrap(n << 25u32, mul_lo(start, start)) };
     let g1 = root_step(g0, 16u32);
     let g2 = root_step(g1, 8u32);
     let g3 = root_step(g2, 4u32);

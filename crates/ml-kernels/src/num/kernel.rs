@@ -1,19 +1,62 @@
-//! The sweep of [`super::sweep`] as a kernel.
+//! The sweep of [`super::sweep`] on a GPU runtime: one unit a value.
 
 use cubecl::prelude::*;
+use ml_core::Result;
 
 use super::ops::Pins;
 use super::sweep::*;
+use crate::buffer::Chunks;
+use crate::device::gpu::{CUBE, Gpu};
 
-/// `out[i] = function(first + i)`, one unit per element; the same map of bits as [`Function::apply`].
+pub(super) fn run<R: Runtime>(
+    g: &Gpu<R>,
+    function: Function,
+    operand: u32,
+    first: u32,
+    count: usize,
+) -> Result<Chunks<u32>> {
+    let out = Chunks::alloc(g, count)?;
+    for part in g.row_panels(count, &[1]) {
+        let result = out.view_out(g, part.clone())?;
+        g.guard("sweep", 0, || {
+            // SAFETY: the kernel checks its bound, the length of the output.
+            unsafe {
+                sweep_kernel::launch_unchecked::<R>(
+                    g.client(),
+                    g.grid(part.len(), CUBE as usize),
+                    CubeDim::new_1d(CUBE),
+                    result.arg(),
+                    part.len() as u32,
+                    first.wrapping_add(part.start as u32),
+                    operand,
+                    Pins::HOST.nz,
+                    Pins::HOST.one,
+                    function,
+                );
+            }
+        })?;
+        out.commit(g, result)?;
+    }
+    Ok(out)
+}
+
+/// `out[i] = function(first + i)` for `i < n`: the same map of bits as [`Function::apply`].
 #[cube(launch_unchecked)]
-pub fn sweep_kernel(out: &mut Array<u32>, first: u32, operand: u32, nz: f32, one: f32, #[comptime] function: Function) {
-    let i = ABSOLUTE_POS;
-    if i < out.len() {
-        let x = first + u32::cast_from(i);
+fn sweep_kernel(
+    out: &mut Array<u32>,
+    n: u32,
+    first: u32,
+    operand: u32,
+    nz: f32,
+    one: f32,
+    #[comptime] function: Function,
+) {
+    let i = ABSOLUTE_POS as u32;
+    if i < n {
+        let x = first + i;
         let y = second(x, operand);
         let p = Pins { nz, one };
-        out[i] = match comptime!(function) {
+        out[i as usize] = match comptime!(function) {
             Function::Exp => exp_bits(x, y, p),
             Function::Ln => ln_bits(x, y, p),
             Function::Sqrt => sqrt_bits(x, y, p),

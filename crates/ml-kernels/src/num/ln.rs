@@ -119,10 +119,8 @@ pub fn ln_integer(x: f32) -> f32 {
     let l2 = mul_wide(e, LN2_2);
     let even = Wide { hi: l2, lo: l0 };
     let odd = Wide { hi: Limbs { hi: 0u32, lo: l1.hi }, lo: Limbs { hi: l1.lo, lo: 0u32 } };
-    let offset = Wide {
-        hi: Limbs { hi: LN_OFFSET_3, lo: offset_2(i) },
-        lo: Limbs { hi: offset_1(i), lo: offset_0(i) },
-    };
+    let offset =
+        Wide { hi: Limbs { hi: LN_OFFSET_3, lo: offset_2(i) }, lo: Limbs { hi: offset_1(i), lo: offset_0(i) } };
     let sum = add128(add128(add128(even, odd), offset), neg128_if(negative, y));
 
     // |sum| is 0 or in 2^-25..2^7: its top bit is in the integer limb or the first fraction limb.

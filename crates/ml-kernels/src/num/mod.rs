@@ -1,12 +1,13 @@
 //! Scalar numerics, single-source: each function here runs on the host as plain Rust and expands in kernels.
 
+pub mod conformance;
 mod constants;
 pub mod convert;
 pub mod divide;
 pub mod exp;
 mod host;
 #[cfg(feature = "gpu")]
-pub mod kernel;
+mod kernel;
 pub mod limbs;
 pub mod ln;
 pub mod ops;
@@ -16,7 +17,7 @@ pub mod raw;
 pub mod sweep;
 
 pub use convert::*;
-pub use divide::{div, div_integer, sqrt, sqrt_integer};
+pub use divide::{div, div_from_guess, div_integer, sqrt, sqrt_from_guess, sqrt_integer};
 pub use exp::{exp_cr, exp_integer};
 pub use limbs::*;
 pub use ln::{ln_cr, ln_integer};

@@ -1,4 +1,4 @@
-//! Contract clause `randomness`: Philox4x32-10, a pure function of (seed, stream, index).
+//! Contract clause `random`: Philox4x32-10, a pure function of (seed, stream, index).
 //!
 //! J. Salmon, M. Moraes, R. Dror, D. Shaw, "Parallel random numbers: as easy as 1, 2, 3", SC 2011.
 

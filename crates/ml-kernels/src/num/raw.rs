@@ -147,13 +147,6 @@ twin! {
 }
 
 twin! {
-    /// The integer part of `x`; callers keep `x` within 0..2^24, where every device agrees.
-    pub(super) fn f32_to_u24(x: f32) -> u32,
-    host: x as u32,
-    gpu(scope): u32::__expand_cast_from(scope, x)
-}
-
-twin! {
     /// High 32 bits of the 64-bit product.
     pub fn mul_hi(a: u32, b: u32) -> u32,
     host: ((a as u64 * b as u64) >> 32) as u32,

@@ -7,6 +7,7 @@ use std::ops::Range;
 
 #[cfg(feature = "gpu")]
 use cubecl::prelude::*;
+use ml_core::Result;
 use rayon::prelude::*;
 
 use super::convert::*;
@@ -15,9 +16,11 @@ use super::exp::exp_cr;
 use super::limbs::Limbs;
 use super::ln::ln_cr;
 use super::ops::{Pins, add, canon, mul, sub};
-use super::order::*;
+use super::order::{key, max, min, unkey};
 use super::philox::*;
 use super::raw::*;
+use crate::buffer::Buffer;
+use crate::device::{Device, on_device};
 
 /// Inputs of one block of [`sweep`].
 pub const BLOCK: u64 = 1 << 16;
@@ -157,6 +160,23 @@ pub fn sweep<T: Send>(
             visit(first as u32, results)
         })
         .collect()
+}
+
+/// The results for `count` inputs from `first` on (wrapping at 2^32), computed on `device`.
+///
+/// # Errors
+/// A device failure.
+///
+/// # Bit identity
+/// Every device gives what [`Function::apply`] gives.
+pub fn sweep_on(device: &Device, function: Function, operand: u32, first: u32, count: usize) -> Result<Buffer<u32>> {
+    on_device!(device,
+        host(h) => {
+            let one = |i: u32| function.apply(first.wrapping_add(i), operand);
+            Ok(Buffer::from_host(device, h.install(|| (0..count).into_par_iter().map(|i| one(i as u32)).collect())))
+        },
+        gpu(g) => Ok(Buffer::from_chunks(device, super::kernel::run(g, function, operand, first, count)?))
+    )
 }
 
 #[cfg(test)]

@@ -9,9 +9,12 @@ pub(crate) fn cases() -> Vec<Case> {
     let mut cases = Vec::new();
     for small in [false, true] {
         for n in [0, 1, 3, 4, 5, 1023, 4096, 5003] {
-            for op in ["random_u32", "random_uniform", "permutation"] {
+            for op in ["random_u32", "random_uniform"] {
                 cases.push(case(op, n, SEED.wrapping_add(n as u64), 3, small));
             }
+        }
+        for n in [0, 1, 2, 2049] {
+            cases.push(case("permutation", n, SEED.wrapping_add(n as u64), 3, small));
         }
     }
     cases.push(case("random_u32", 9, u64::MAX, u32::MAX, false));
@@ -61,6 +64,21 @@ mod tests {
         assert!(order.windows(2).any(|w| w[0] > w[1]));
         order.sort_unstable();
         assert!(order.iter().enumerate().all(|(i, &v)| v as usize == i));
+    }
+
+    #[cfg(feature = "sabotage")]
+    #[test]
+    fn the_arm_moves_every_fill() {
+        use crate::conformance::{Outcome, test_devices};
+        for device in test_devices() {
+            for op in ["random_u32", "random_uniform", "permutation"] {
+                let case = case(op, 1000, SEED, 3, false);
+                let outcome = case.check(&device.sabotaged(Arm::SevenRounds));
+                assert!(matches!(outcome, Outcome::Differs { .. }), "{device:?} {op}: inert");
+                let outcome = case.check(&device.sabotaged(Arm::FloatScatter));
+                assert!(matches!(outcome, Outcome::Equal), "{device:?} {outcome:?}");
+            }
+        }
     }
 
     #[test]

@@ -4,7 +4,8 @@ use multiversion::multiversion;
 use rayon::prelude::*;
 
 use super::Stream;
-use crate::num::{Limbs, Words, draw, uniform_open};
+use crate::num::uniform_open;
+use crate::sabotage::Arm;
 
 /// Words a thread makes at a time; a multiple of `4 * LANES`.
 const PART: usize = 1 << 14;
@@ -12,23 +13,40 @@ const PART: usize = 1 << 14;
 /// Blocks made side by side.
 const LANES: usize = 16;
 
-/// The words from word `4 block` on.
+/// The words from word `4 block` on: [`philox4x32`](fn@crate::num::philox4x32) with a loop over blocks inside each round.
 #[multiversion(targets("x86_64+avx512f+avx512bw+avx512dq+avx512vl", "x86_64+avx2", "aarch64+neon"))]
 fn fill(out: &mut [u32], stream: Stream, block: u64) {
     for (group, words) in out.chunks_mut(4 * LANES).enumerate() {
         let first = block + (group * LANES) as u64;
-        // One array a word, so that the lanes of the cipher are the lanes of the vectors.
-        let mut lanes = [[0u32; LANES]; 4];
+        // One array a word of the block, so that blocks lie side by side in a register.
+        let (mut w0, mut w1, mut w2, mut w3) = ([0u32; LANES], [0u32; LANES], [stream.stream; LANES], [0u32; LANES]);
         for lane in 0..LANES {
-            let index = Limbs::from_u64(first + lane as u64);
-            let Words { w0, w1, w2, w3 } = draw(stream.seed, stream.stream, index, 0, stream.rounds);
-            lanes[0][lane] = w0;
-            lanes[1][lane] = w1;
-            lanes[2][lane] = w2;
-            lanes[3][lane] = w3;
+            let index = first + lane as u64;
+            (w0[lane], w1[lane]) = (index as u32, (index >> 32) as u32);
         }
-        for (i, word) in words.iter_mut().enumerate() {
-            *word = lanes[i % 4][i / 4];
+        let (mut key0, mut key1) = (stream.seed.lo, stream.seed.hi);
+        for _ in 0..stream.rounds {
+            for lane in 0..LANES {
+                let p = u64::from(w0[lane]) * 0xd251_1f53;
+                let q = u64::from(w2[lane]) * 0xcd9e_8d57;
+                w0[lane] = (q >> 32) as u32 ^ w1[lane] ^ key0;
+                w1[lane] = q as u32;
+                w2[lane] = (p >> 32) as u32 ^ w3[lane] ^ key1;
+                w3[lane] = p as u32;
+            }
+            key0 = key0.wrapping_add(0x9e37_79b9);
+            key1 = key1.wrapping_add(0xbb67_ae85);
+        }
+        if let Some(words) = words.as_mut_array::<{ 4 * LANES }>() {
+            for lane in 0..LANES {
+                words[4 * lane] = w0[lane];
+                words[4 * lane + 1] = w1[lane];
+                words[4 * lane + 2] = w2[lane];
+                words[4 * lane + 3] = w3[lane];
+            }
+        } else {
+            let lanes = [w0, w1, w2, w3];
+            words.iter_mut().enumerate().for_each(|(i, word)| *word = lanes[i % 4][i / 4]);
         }
     }
 }
@@ -50,19 +68,26 @@ pub(super) fn uniform(n: usize, stream: Stream) -> Vec<f32> {
     out
 }
 
-/// The low key words of a permutation's indices, and the indices.
-pub(super) fn low_keys(n: usize, stream: Stream) -> (Vec<u32>, Vec<u32>) {
-    let mut keys = vec![0; n];
-    keys.par_chunks_mut(PART / 2).enumerate().for_each(|(i, part)| {
+/// The order of the high key words, repaired where they are equal: that happens to one index in `2^33 / n`.
+pub(super) fn permutation(n: usize, stream: Stream) -> Vec<u32> {
+    let mut high = vec![0; n];
+    high.par_chunks_mut(PART / 2).enumerate().for_each(|(i, part)| {
         let mut words = [0; PART];
         fill(&mut words[..2 * part.len()], stream, (i * (PART / 4)) as u64);
-        part.iter_mut().zip(words.chunks_exact(2)).for_each(|(key, pair)| *key = pair[1]);
+        part.iter_mut().zip(words.chunks_exact(2)).for_each(|(key, pair)| *key = pair[0]);
     });
-    (keys, (0..n as u32).into_par_iter().collect())
-}
-
-/// The high key words of the indices in `order`.
-pub(super) fn high_keys(order: &[u32], stream: Stream) -> Vec<u32> {
-    let words = words(2 * order.len(), stream);
-    order.par_iter().with_min_len(4096).map(|&i| words[2 * i as usize]).collect()
+    let index: Vec<u32> = (0..n as u32).into_par_iter().collect();
+    let (high, mut order) = crate::sort::host::sort(&high, &index, Arm::None);
+    let low = |i: u32| stream.block(u64::from(i / 2))[(i % 2 * 2 + 1) as usize];
+    let mut at = 0;
+    while at + 1 < n {
+        if high[at] != high[at + 1] {
+            at += 1;
+            continue;
+        }
+        let end = at + high[at..].iter().take_while(|key| **key == high[at]).count();
+        order[at..end].sort_unstable_by_key(|&i| (low(i), i));
+        at = end;
+    }
+    order
 }

@@ -18,7 +18,7 @@ use crate::buffer::Buffer;
 use crate::device::{Device, on_device};
 use crate::num::{Limbs, ROUNDS, Words, draw};
 use crate::sabotage::Arm;
-use crate::sort::{count_u32, sort_by_key};
+use crate::sort::count_u32;
 
 /// What identifies a stream, and how many rounds its cipher takes.
 #[derive(Debug, Clone, Copy)]
@@ -95,22 +95,7 @@ pub fn random_uniform(device: &Device, n: usize, seed: u64, stream: u32) -> Resu
 pub fn permutation(device: &Device, n: usize, seed: u64, stream: u32) -> Result<Buffer<u32>> {
     count_u32("permutation", n)?;
     let stream = Stream::new(seed, stream, device.arm());
-    // Stable sorts by the low word and then by the high word sort by both.
-    let (low, index) = on_device!(device,
-    host(h) => {
-        let (keys, index) = h.install(|| host::low_keys(n, stream));
-        (Buffer::from_host(device, keys), Buffer::from_host(device, index))
-    },
-    gpu(g) => {
-        let (keys, index) = kernel::low_keys(g, n, stream)?;
-        (Buffer::from_chunks(device, keys), Buffer::from_chunks(device, index))
-    });
-    let by_low = sort_by_key(device, &low, &index)?.1;
-    let high = on_device!(device,
-        host(h) => {
-            let order = by_low.host("order")?;
-            Buffer::from_host(device, h.install(|| host::high_keys(order, stream)))
-        },
-        gpu(g) => Buffer::from_chunks(device, kernel::high_keys(g, by_low.chunks("order", device)?, stream)?));
-    Ok(sort_by_key(device, &high, &by_low)?.1)
+    on_device!(device,
+        host(h) => Ok(Buffer::from_host(device, h.install(|| host::permutation(n, stream)))),
+        gpu(g) => Ok(Buffer::from_chunks(device, kernel::permutation(g, n, stream)?)))
 }

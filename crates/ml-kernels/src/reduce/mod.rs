@@ -1,6 +1,8 @@
 //! Reductions: sums in the contract's lane-and-tree shape, and choices (minimum, maximum, top k) by the total order.
 
 pub(crate) mod conformance;
+#[cfg(feature = "gpu")]
+pub(crate) mod runs;
 mod select;
 mod sums;
 

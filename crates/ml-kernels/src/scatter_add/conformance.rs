@@ -172,6 +172,28 @@ mod tests {
         assert_eq!(forward, run(&v, &g, 1, 7));
     }
 
+    #[cfg(feature = "sabotage")]
+    #[test]
+    fn the_arm_moves_every_device() {
+        use crate::conformance::{Outcome, test_devices};
+        use crate::sabotage::Arm;
+        for device in test_devices() {
+            for small in [false, true] {
+                let case = case("arm", [700, 17, 5], small, ordinary, |r| scramble(r) % 5);
+                let outcome = case.check(&device.sabotaged(Arm::FloatScatter));
+                assert!(matches!(outcome, Outcome::Differs { .. }), "{device:?} inert");
+                // The same numbers up to roundings.
+                let broken = (case.run)(&device.sabotaged(Arm::FloatScatter)).expect("runs");
+                let right = (case.reference)();
+                let floats = |b: &[u8]| bytemuck::pod_collect_to_vec::<u8, f32>(b);
+                let far = |(a, b): (&f32, &f32)| (a - b).abs() > 1e-3;
+                assert!(!floats(&broken).iter().zip(&floats(&right)).any(far), "{device:?}");
+                let outcome = case.check(&device.sabotaged(Arm::SerialLanes));
+                assert!(matches!(outcome, Outcome::Equal), "{device:?} {outcome:?}");
+            }
+        }
+    }
+
     #[test]
     fn wrong_shapes_are_refused() {
         let device = Device::host();

@@ -12,6 +12,9 @@ use crate::sabotage::Arm;
 /// Values a thread should have at least.
 const MIN_BLOCK: usize = 1 << 14;
 
+/// Columns from which on sorting the rows by group costs less than scattering them.
+const WIDE: usize = 8;
+
 /// The bits of the greatest magnitude, and the first row whose group is out of bounds.
 pub(super) fn check(values: &[f32], indices: &[u32], n_groups: usize) -> (u32, Option<usize>) {
     let largest = values.par_chunks(MIN_BLOCK).map(largest).max().unwrap_or(0);
@@ -41,10 +44,8 @@ pub(super) fn sum(values: &[f32], indices: &[u32], shape: Shape, shift: i32, arm
         return sums;
     }
     let scale = f64::from_bits(((1023 + i64::from(shift)) as u64) << 52);
-    let mut sums = vec![0i64; cells];
-    if threads == 1 {
-        add_rows(&mut sums, 0, values, indices, cols, scale);
-    } else if n_groups <= rows / (4 * threads) {
+    let mut sums;
+    if threads > 1 && n_groups <= rows / (4 * threads) {
         // A table a thread: adding them up costs less than a quarter of the work.
         let rows_each = rows.div_ceil(threads);
         let tables: Vec<Vec<i64>> = values
@@ -56,18 +57,67 @@ pub(super) fn sum(values: &[f32], indices: &[u32], shape: Shape, shift: i32, arm
                 table
             })
             .collect();
+        sums = vec![0i64; cells];
         sums.par_chunks_mut(4096).enumerate().for_each(|(part, sums)| {
             for table in &tables {
                 sums.iter_mut().zip(&table[part * 4096..]).for_each(|(s, t)| *s += t);
             }
         });
+    } else if n_groups > rows || (threads > 1 && cols >= WIDE) {
+        return by_group(values, indices, shape, shift, scale);
     } else {
         // Groups a thread: each reads all indices and adds the rows of its own groups.
+        sums = vec![0i64; cells];
         sums.par_chunks_mut(groups_each * cols)
             .enumerate()
             .for_each(|(part, table)| add_rows(table, part * groups_each, values, indices, cols, scale));
     }
     sums.into_par_iter().with_min_len(4096).map(|s| finish(Limbs::from_i64(s), -shift)).collect()
+}
+
+/// The sums by way of the rows in order of their groups: no table of integers, and no group is touched that has no row.
+fn by_group(values: &[f32], indices: &[u32], shape: Shape, shift: i32, scale: f64) -> Vec<f32> {
+    let Shape { rows, cols, n_groups, cells } = shape;
+    let all: Vec<u32> = (0..rows as u32).collect();
+    let (groups, order) = crate::sort::host::sort(indices, &all, Arm::None);
+    let mut sums = vec![0.0; cells];
+    // More parts than threads, because groups differ in size.
+    let groups_each = n_groups.div_ceil(8 * rayon::current_num_threads());
+    sums.par_chunks_mut(groups_each * cols).enumerate().for_each(|(part, sums)| {
+        let first = part * groups_each;
+        let from = groups.partition_point(|g| (*g as usize) < first);
+        let to = groups.partition_point(|g| (*g as usize) < first + groups_each);
+        sum_groups(sums, first, &groups[from..to], &order[from..to], values, cols, shift, scale);
+    });
+    sums
+}
+
+/// The sums of the groups from `first` on; `groups` ascend, and `order` names their rows.
+#[multiversion(targets("x86_64+avx512f+avx512bw+avx512dq+avx512vl", "x86_64+avx2", "aarch64+neon"))]
+#[expect(clippy::too_many_arguments, reason = "one part of the caller's state")]
+fn sum_groups(
+    sums: &mut [f32],
+    first: usize,
+    groups: &[u32],
+    order: &[u32],
+    values: &[f32],
+    cols: usize,
+    shift: i32,
+    scale: f64,
+) {
+    let mut own = vec![0i64; cols];
+    let mut at = 0;
+    while at < groups.len() {
+        let group = groups[at];
+        own.fill(0);
+        while at < groups.len() && groups[at] == group {
+            let row = &values[order[at] as usize * cols..][..cols];
+            own.iter_mut().zip(row).for_each(|(cell, v)| *cell += fixed(*v, scale));
+            at += 1;
+        }
+        let out = &mut sums[(group as usize - first) * cols..][..cols];
+        out.iter_mut().zip(&own).for_each(|(o, s)| *o = finish(Limbs::from_i64(*s), -shift));
+    }
 }
 
 /// Adds the rows of the groups from `first` on for which `table` has room.

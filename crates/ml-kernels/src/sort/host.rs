@@ -1,6 +1,6 @@
 //! The host: radix sort from the lowest digit up, stable because every pass is.
 
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 use rayon::prelude::*;
 
@@ -22,64 +22,93 @@ pub(super) fn keys(x: &[f32]) -> (Vec<u32>, Vec<u32>) {
     (x.par_iter().with_min_len(4096).map(|v| key(*v)).collect(), (0..x.len() as u32).into_par_iter().collect())
 }
 
-pub(super) fn sort(keys: &[u32], values: &[u32], arm: Arm) -> (Vec<u32>, Vec<u32>) {
-    let n = keys.len();
-    // Reversing the input and then sorting stably leaves equal keys in descending order of position.
-    let from = |i: usize| if arm == Arm::UnstableSort { n - 1 - i } else { i };
-    let pair = |i: usize| u64::from(keys[from(i)]) << 32 | u64::from(values[from(i)]);
-    let sorted: Vec<u64> = if n < SMALL {
-        let mut pairs: Vec<u64> = (0..n).map(pair).collect();
-        pairs.sort_by_key(|p| p >> 32);
-        pairs
-    } else {
-        radix((0..n).into_par_iter().with_min_len(4096).map(|i| AtomicU64::new(pair(i))).collect())
-    };
-    let mut out = (Vec::new(), Vec::new());
-    sorted.par_iter().with_min_len(4096).map(|p| ((p >> 32) as u32, *p as u32)).unzip_into_vecs(&mut out.0, &mut out.1);
-    out
+/// Keys and values that all threads write to, no two to the same place.
+struct Pairs {
+    keys: Vec<AtomicU32>,
+    values: Vec<AtomicU32>,
 }
 
-/// The pairs in stable order of their upper halves.
-///
-/// Atomics only let threads write to different places of one array: no two write to the same, and every pass ends
-/// before the next reads.
-fn radix(mut pairs: Vec<AtomicU64>) -> Vec<u64> {
-    let n = pairs.len();
+impl Pairs {
+    fn zeros(n: usize) -> Self {
+        // Collecting reuses the zeroed memory as it is: its pages are first touched by the threads that scatter.
+        let zeros = || vec![0u32; n].into_iter().map(AtomicU32::new).collect();
+        Pairs { keys: zeros(), values: zeros() }
+    }
+
+    fn get(&self, i: usize) -> (u32, u32) {
+        (self.keys[i].load(Relaxed), self.values[i].load(Relaxed))
+    }
+
+    fn into_inner(self) -> (Vec<u32>, Vec<u32>) {
+        let plain = |v: Vec<AtomicU32>| v.into_iter().map(AtomicU32::into_inner).collect();
+        (plain(self.keys), plain(self.values))
+    }
+}
+
+/// The pairs in stable order of their keys.
+pub(crate) fn sort(keys: &[u32], values: &[u32], arm: Arm) -> (Vec<u32>, Vec<u32>) {
+    match arm {
+        // Reversing the input and then sorting stably leaves equal keys in descending order of position.
+        Arm::UnstableSort => sort_pairs(keys.len(), |i| (keys[keys.len() - 1 - i], values[keys.len() - 1 - i])),
+        _ => sort_pairs(keys.len(), |i| (keys[i], values[i])),
+    }
+}
+
+fn sort_pairs(n: usize, pair: impl Fn(usize) -> (u32, u32) + Sync) -> (Vec<u32>, Vec<u32>) {
+    if n < SMALL {
+        let mut pairs: Vec<(u32, u32)> = (0..n).map(pair).collect();
+        pairs.sort_by_key(|p| p.0);
+        return pairs.into_iter().unzip();
+    }
+    let mut sorted: Option<Pairs> = None;
+    let mut spare: Option<Pairs> = None;
+    for shift in (0..u32::BITS).step_by(DIGIT as usize) {
+        let to = spare.take().unwrap_or_else(|| Pairs::zeros(n));
+        let moved = match &sorted {
+            None => pass(n, &pair, &to, shift),
+            Some(from) => pass(n, |i| from.get(i), &to, shift),
+        };
+        spare = if moved { sorted.replace(to) } else { Some(to) };
+    }
+    match sorted {
+        Some(sorted) => sorted.into_inner(),
+        None => (0..n).map(pair).unzip(),
+    }
+}
+
+/// Moves `n` pairs to `to` in stable order of their digit at `shift`; does nothing and says so if all have the same.
+fn pass(n: usize, pair: impl Fn(usize) -> (u32, u32) + Sync, to: &Pairs, shift: u32) -> bool {
     let blocks = rayon::current_num_threads().min(n.div_ceil(MIN_BLOCK));
     let block_len = n.div_ceil(blocks);
-    let mut spare: Vec<AtomicU64> = Vec::new();
-    for shift in (32..64).step_by(DIGIT as usize) {
-        let digit = |pair: u64| (pair >> shift) as usize & (BINS - 1);
-        let mut counts: Vec<[u32; BINS]> = pairs
-            .par_chunks(block_len)
-            .map(|block| {
-                let mut count = [0u32; BINS];
-                block.iter().for_each(|p| count[digit(p.load(Relaxed))] += 1);
-                count
-            })
-            .collect();
-        if (0..BINS).any(|d| counts.iter().map(|c| c[d] as usize).sum::<usize>() == n) {
-            continue;
-        }
-        // Counts become the first place of each (digit, block), in this order.
-        let mut at = 0;
-        for d in 0..BINS {
-            for count in &mut counts {
-                at += std::mem::replace(&mut count[d], at);
-            }
-        }
-        if spare.is_empty() {
-            spare = (0..n).into_par_iter().with_min_len(4096).map(|_| AtomicU64::new(0)).collect();
-        }
-        pairs.par_chunks(block_len).zip(&mut counts).for_each(|(block, place)| {
-            for p in block {
-                let p = p.load(Relaxed);
-                let at = &mut place[digit(p)];
-                spare[*at as usize].store(p, Relaxed);
-                *at += 1;
-            }
-        });
-        std::mem::swap(&mut pairs, &mut spare);
+    let block = |b: usize| (b * block_len).min(n)..((b + 1) * block_len).min(n);
+    let digit = |key: u32| (key >> shift) as usize & (BINS - 1);
+    let mut counts: Vec<[u32; BINS]> = (0..blocks)
+        .into_par_iter()
+        .map(|b| {
+            let mut count = [0; BINS];
+            block(b).for_each(|i| count[digit(pair(i).0)] += 1);
+            count
+        })
+        .collect();
+    let first_digit = digit(pair(0).0);
+    if counts.iter().map(|count| count[first_digit] as usize).sum::<usize>() == n {
+        return false;
     }
-    pairs.into_par_iter().with_min_len(4096).map(AtomicU64::into_inner).collect()
+    // Counts become the first place of each (digit, block), in this order.
+    let mut at = 0;
+    for d in 0..BINS {
+        for count in &mut counts {
+            at += std::mem::replace(&mut count[d], at);
+        }
+    }
+    counts.par_iter_mut().enumerate().for_each(|(b, places)| {
+        for i in block(b) {
+            let (key, value) = pair(i);
+            let place = &mut places[digit(key)];
+            to.keys[*place as usize].store(key, Relaxed);
+            to.values[*place as usize].store(value, Relaxed);
+            *place += 1;
+        }
+    });
+    true
 }

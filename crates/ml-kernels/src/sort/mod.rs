@@ -1,9 +1,9 @@
 //! Stable sorting of `u32` keys with values, and the sorting permutation of floats.
 
 pub(crate) mod conformance;
-mod host;
+pub(crate) mod host;
 #[cfg(feature = "gpu")]
-mod kernel;
+pub(crate) mod kernel;
 mod reference;
 
 use ml_core::{DataError, Result};

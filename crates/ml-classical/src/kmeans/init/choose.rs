@@ -134,6 +134,11 @@ mod tests {
         // 100 of 442 in the mean, with a deviation of 0.66%.
         let share = ids.iter().filter(|&&i| i == 2_400).count() as f64 / 4_000.0;
         assert!((share - 100.0 / 442.0).abs() < 0.03, "{share}");
+        // The place inside a chunk is drawn anew: the middle chunk is used from end to end.
+        let inside: Vec<u32> = ids.iter().copied().filter(|i| *i < 2_048).collect();
+        assert!(inside.iter().any(|i| *i < 1_040) && inside.iter().any(|i| *i > 2_030));
+        let upper = inside.iter().filter(|i| **i >= 1_536).count() as f64 / inside.len() as f64;
+        assert!((upper - 0.5).abs() < 0.05, "{upper}");
     }
 
     #[test]

@@ -73,3 +73,38 @@ fn distinct_rows(rows: &Rows<'_>, k: usize, seed: u64, start: u32) -> Result<Vec
     }
     Ok(ids)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ml_core::Matrix;
+    use ml_kernels::Device;
+
+    #[test]
+    fn random_rows_are_distinct_and_all_within_reach() {
+        let device = Device::host();
+        let rows = Rows::upload(&device, &Matrix::zeros(20, 1)).expect("small");
+        let some = |start| distinct_rows(&rows, 10, 5, start).expect("draws");
+        assert_ne!(some(0), some(1), "starts differ");
+        let mut all = distinct_rows(&rows, 20, 5, 0).expect("draws");
+        all.sort_unstable();
+        assert_eq!(all, Vec::from_iter(0..20));
+        let first: BTreeSet<u32> = (0..400).flat_map(|seed| distinct_rows(&rows, 2, seed, 0).expect("draws")).collect();
+        assert_eq!(first.len(), 20);
+    }
+
+    #[test]
+    fn weightless_rows_are_no_centres() {
+        let device = Device::host();
+        let x = Matrix::from_vec(8, 1, (0..8).map(|i| (i * i) as f32).collect()).expect("finite");
+        let rows = Rows::upload(&device, &x).expect("small");
+        let weights = [0.0, 0.0, 3.0, 0.0, 1.0, 0.0, 0.0, 2.0f32];
+        let weights = ml_kernels::Buffer::upload(&device, &weights).expect("small");
+        for seed in 0..20 {
+            let cx = Context::new(&device);
+            let mut ids = plus_plus::choose_rows(&rows, Some(&weights), 3, seed, 0, &cx).expect("chooses");
+            ids.sort_unstable();
+            assert_eq!(ids, [2, 4, 7], "seed {seed}");
+        }
+    }
+}

@@ -121,8 +121,25 @@ mod tests {
     use super::*;
 
     #[test]
+    fn parts_of_the_potential() {
+        let device = ml_kernels::Device::host();
+        let x = ml_core::Matrix::from_vec(4, 1, vec![0.0, 1.0, 3.0, 7.0]).expect("finite");
+        let rows = Rows::upload(&device, &x).expect("small");
+        let upload = |values: &[f32]| Buffer::upload(&device, values).expect("small");
+        let weights = upload(&[1.0, 2.0, 0.0, 4.0]);
+        let so_far = upload(&[9.0, 9.0, 0.0, 60.0]);
+        let read = |b: Result<Buffer<f32>>| b.and_then(|b| b.read()).expect("computes");
+        assert_eq!(read(parts(&rows, None, None, &[1])), [1.0, 0.0, 4.0, 36.0]);
+        assert_eq!(read(parts(&rows, None, Some(&so_far), &[1])), [1.0, 0.0, 0.0, 36.0]);
+        assert_eq!(read(parts(&rows, Some(&weights), None, &[1])), [1.0, 0.0, 0.0, 144.0]);
+        let both = read(parts(&rows, Some(&weights), Some(&so_far), &[1, 2]));
+        assert_eq!(both, [1.0, 0.0, 0.0, 60.0, 9.0, 8.0, 0.0, 60.0]);
+    }
+
+    #[test]
     fn floor_ln_steps_at_powers_of_e() {
-        for (k, expected) in [(1, 0), (2, 0), (3, 1), (7, 1), (8, 2), (10, 2), (20, 2), (21, 3), (1_096, 6), (1_097, 7)] {
+        for (k, expected) in [(1, 0), (2, 0), (3, 1), (7, 1), (8, 2), (10, 2), (20, 2), (21, 3), (1_096, 6), (1_097, 7)]
+        {
             assert_eq!(floor_ln(k), expected, "k = {k}");
         }
     }

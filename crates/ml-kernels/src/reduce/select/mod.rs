@@ -5,6 +5,8 @@ mod host;
 #[cfg(feature = "gpu")]
 mod kernel;
 mod reference;
+#[cfg(feature = "gpu")]
+mod top_kernel;
 
 use ml_core::{DataError, ParamError, Result};
 
@@ -125,7 +127,7 @@ pub fn top_k_rows(
         Ok((Buffer::from_host(device, index), Buffer::from_host(device, value)))
     },
     gpu(g) => {
-        let (index, value) = kernel::top_k_rows(g, x.chunks("x", device)?, rows, cols, k, order, arm)?;
+        let (index, value) = top_kernel::top_k_rows(g, x.chunks("x", device)?, rows, cols, k, order, arm)?;
         Ok((Buffer::from_chunks(device, index), Buffer::from_chunks(device, value)))
     })
 }

@@ -1,4 +1,4 @@
-//! The host: SIMD over lanes, several chunks at once so that no addition waits for the one before, threads over chunks.
+//! The host: SIMD over lanes, and over the trees of many chunks at once; threads over chunks.
 
 use multiversion::multiversion;
 use rayon::prelude::*;
@@ -10,11 +10,14 @@ use crate::sabotage::Arm;
 /// Elements that one task adds up: below a second cache level, well above the cost of a task.
 const TASK: usize = 1 << 16;
 
-/// Chunks that are added side by side.
-const ABREAST: usize = 4;
+/// Lanes that are kept side by side, of as many chunks as that makes.
+const BLOCK: usize = 2048;
 
-/// Columns of a tile whose lanes are kept together: 32 lanes of it stay in the first cache level.
-const TILE: usize = 128;
+/// Columns of a tile whose lanes are kept together: 32 lanes of it stay in a second cache level.
+const TILE: usize = 1024;
+
+/// Columns up to which the lanes of all stay in the first cache level.
+const FEW: usize = 64;
 
 pub(super) fn row_sums(x: &[f32], rows: usize, cols: usize, arm: Arm) -> Vec<f32> {
     let mut cols = cols;
@@ -69,25 +72,31 @@ fn rows_task_serial(x: &[f32], cols: usize, first: usize, out: &mut [f32]) {
     rows_loop::<true, true>(x, cols, first, out);
 }
 
-/// Sums of the chunks `first..` of all rows' chunks counted together.
+/// Sums of the chunks `first..` of all rows' chunks counted together: first the lanes of many chunks side by side, then
+/// the tree over all of them at once, a level a loop.
 #[inline(always)]
 fn rows_loop<const FLUSH: bool, const SERIAL: bool>(x: &[f32], cols: usize, first: usize, out: &mut [f32]) {
-    let chunks = cols.div_ceil(CHUNK);
-    let range = |i: usize| {
-        let (row, chunk) = (i / chunks, i % chunks);
-        row * cols + chunk * CHUNK..row * cols + ((chunk + 1) * CHUNK).min(cols)
-    };
-    let mut i = 0;
-    while i < out.len() {
-        let parts: [_; ABREAST] = std::array::from_fn(|k| range(first + (i + k).min(out.len() - 1)));
-        if i + ABREAST <= out.len() && parts.iter().all(|p| p.len() == parts[0].len()) {
-            let sums = chunk_sums::<ABREAST, FLUSH, SERIAL>(parts.map(|p| &x[p]));
-            out[i..i + ABREAST].copy_from_slice(&sums);
-            i += ABREAST;
+    // Chunks of few elements have few lanes: the others are +0, which changes no sum.
+    let width = if SERIAL { LANES } else { cols.next_power_of_two().min(LANES) };
+    let mut lanes = [0.0f32; BLOCK];
+    for (block, sums) in out.chunks_mut(BLOCK / width).enumerate() {
+        let lanes = &mut lanes[..sums.len() * width];
+        let first = first + block * (BLOCK / width);
+        match width {
+            1 => fill_short::<1, FLUSH>(x, cols, first, lanes),
+            2 => fill_short::<2, FLUSH>(x, cols, first, lanes),
+            4 => fill_short::<4, FLUSH>(x, cols, first, lanes),
+            8 => fill_short::<8, FLUSH>(x, cols, first, lanes),
+            16 => fill_short::<16, FLUSH>(x, cols, first, lanes),
+            _ if cols <= LANES => fill_short::<LANES, FLUSH>(x, cols, first, lanes),
+            _ => fill_long::<FLUSH>(x, cols, first, lanes),
+        }
+        if SERIAL {
+            for (sum, lanes) in sums.iter_mut().zip(lanes.chunks(LANES)) {
+                *sum = lanes[1..].iter().fold(lanes[0], |sum, &lane| plus::<FLUSH>(sum, lane));
+            }
         } else {
-            let [part, ..] = parts;
-            [out[i]] = chunk_sums::<1, FLUSH, SERIAL>([&x[part]]);
-            i += 1;
+            join::<FLUSH>(lanes, sums);
         }
     }
 }
@@ -99,38 +108,66 @@ fn plus<const FLUSH: bool>(a: f32, b: f32) -> f32 {
     if FLUSH { canon(s) } else { s }
 }
 
-/// Sums of `K` chunks of equal length.
+/// The lanes of the rows `first..`, each of at most W elements.
 #[inline(always)]
-fn chunk_sums<const K: usize, const FLUSH: bool, const SERIAL: bool>(parts: [&[f32]; K]) -> [f32; K] {
-    let mut lanes = [[0.0f32; LANES]; K];
-    let steps = parts[0].len() / LANES;
-    for step in 0..steps {
-        for k in 0..K {
-            let values = &parts[k][step * LANES..(step + 1) * LANES];
-            for lane in 0..LANES {
-                lanes[k][lane] = plus::<FLUSH>(lanes[k][lane], values[lane]);
+fn fill_short<const W: usize, const FLUSH: bool>(x: &[f32], cols: usize, first: usize, lanes: &mut [f32]) {
+    let x = &x[first * cols..];
+    if cols == W {
+        for (lane, &value) in lanes.iter_mut().zip(x) {
+            *lane = plus::<FLUSH>(0.0, value);
+        }
+        return;
+    }
+    for (r, lanes) in lanes.as_chunks_mut::<W>().0.iter_mut().enumerate() {
+        let row = &x[r * cols..];
+        if let Some(values) = row.first_chunk::<W>() {
+            // Whole vectors, of which the elements of the next row are struck out.
+            for lane in 0..W {
+                lanes[lane] = if lane < cols { plus::<FLUSH>(0.0, values[lane]) } else { 0.0 };
+            }
+        } else {
+            *lanes = [0.0; W];
+            for (lane, &value) in lanes.iter_mut().zip(&row[..cols]) {
+                *lane = plus::<FLUSH>(0.0, value);
             }
         }
     }
-    for k in 0..K {
-        for (lane, &value) in parts[k][steps * LANES..].iter().enumerate() {
-            lanes[k][lane] = plus::<FLUSH>(lanes[k][lane], value);
-        }
-    }
-    lanes.map(|l| join::<FLUSH, SERIAL>(l))
 }
 
-/// The lanes of a chunk joined.
+/// The lanes of the chunks `first..` of all rows' chunks counted together.
 #[inline(always)]
-fn join<const FLUSH: bool, const SERIAL: bool>(lanes: [f32; LANES]) -> f32 {
-    if SERIAL {
-        return lanes[1..].iter().fold(lanes[0], |sum, &lane| plus::<FLUSH>(sum, lane));
+fn fill_long<const FLUSH: bool>(x: &[f32], cols: usize, first: usize, lanes: &mut [f32]) {
+    let chunks = cols.div_ceil(CHUNK);
+    for (i, out) in lanes.as_chunks_mut::<LANES>().0.iter_mut().enumerate() {
+        let (row, chunk) = ((first + i) / chunks, (first + i) % chunks);
+        let part = &x[row * cols + chunk * CHUNK..row * cols + ((chunk + 1) * CHUNK).min(cols)];
+        let (steps, rest) = part.as_chunks::<LANES>();
+        let mut sums = [0.0f32; LANES];
+        for step in steps {
+            for lane in 0..LANES {
+                sums[lane] = plus::<FLUSH>(sums[lane], step[lane]);
+            }
+        }
+        *out = sums;
+        for (lane, &value) in out.iter_mut().zip(rest) {
+            *lane = plus::<FLUSH>(*lane, value);
+        }
     }
-    let a: [f32; 16] = std::array::from_fn(|i| plus::<FLUSH>(lanes[2 * i], lanes[2 * i + 1]));
-    let b: [f32; 8] = std::array::from_fn(|i| plus::<FLUSH>(a[2 * i], a[2 * i + 1]));
-    let c: [f32; 4] = std::array::from_fn(|i| plus::<FLUSH>(b[2 * i], b[2 * i + 1]));
-    let d: [f32; 2] = std::array::from_fn(|i| plus::<FLUSH>(c[2 * i], c[2 * i + 1]));
-    plus::<FLUSH>(d[0], d[1])
+}
+
+/// The trees over the lanes of as many chunks as there are sums, all with the same power of two of lanes.
+#[inline(always)]
+fn join<const FLUSH: bool>(lanes: &mut [f32], sums: &mut [f32]) {
+    let mut half = [0.0f32; BLOCK / 2];
+    let mut left = lanes.len();
+    while left > sums.len() {
+        left /= 2;
+        for (sum, pair) in half[..left].iter_mut().zip(lanes.as_chunks::<2>().0) {
+            *sum = plus::<FLUSH>(pair[0], pair[1]);
+        }
+        lanes[..left].copy_from_slice(&half[..left]);
+    }
+    sums.copy_from_slice(&lanes[..left]);
 }
 
 /// The chunk sums of each column: (rows, cols) to (ceil(rows / CHUNK), cols).
@@ -174,18 +211,30 @@ fn cols_task_serial(x: &[f32], cols: usize, left: usize, right: usize) -> Vec<f3
 fn cols_loop<const FLUSH: bool, const SERIAL: bool>(x: &[f32], cols: usize, left: usize, right: usize) -> Vec<f32> {
     let width = right - left;
     let mut lanes = vec![0.0f32; LANES * width];
-    if width == cols {
-        // A step of all lanes is one contiguous run.
-        for step in x.chunks(LANES * cols) {
-            for (lane, &value) in lanes.iter_mut().zip(step) {
-                *lane = plus::<FLUSH>(*lane, value);
+    // The lanes of few columns stay in the first cache level; of more columns, a lane takes four of its elements at a time,
+    // so that it is loaded and stored once for them.
+    let whole = if width == cols && cols <= FEW { 0 } else { x.len() / (4 * LANES * cols) * (4 * LANES * cols) };
+    let (fours, rest) = x.split_at(whole);
+    for rows in fours.chunks(4 * LANES * cols) {
+        if width == cols {
+            // The lanes of a step are one contiguous run.
+            add_four::<FLUSH>(&mut lanes, rows, LANES * cols);
+        } else {
+            for (lane, sums) in lanes.chunks_mut(width).enumerate() {
+                add_four::<FLUSH>(sums, &rows[lane * cols + left..], LANES * cols);
             }
         }
-    } else {
-        for (r, row) in x.chunks(cols).enumerate() {
-            let at = (r % LANES) * width;
-            for (lane, &value) in lanes[at..at + width].iter_mut().zip(&row[left..right]) {
+    }
+    for rows in rest.chunks(LANES * cols) {
+        if width == cols {
+            for (lane, &value) in lanes.iter_mut().zip(rows) {
                 *lane = plus::<FLUSH>(*lane, value);
+            }
+        } else {
+            for (lanes, row) in lanes.chunks_mut(width).zip(rows.chunks(cols)) {
+                for (lane, &value) in lanes.iter_mut().zip(&row[left..right]) {
+                    *lane = plus::<FLUSH>(*lane, value);
+                }
             }
         }
     }
@@ -209,4 +258,15 @@ fn cols_loop<const FLUSH: bool, const SERIAL: bool>(x: &[f32], cols: usize, left
     }
     lanes.truncate(width);
     lanes
+}
+
+/// Adds four runs of `x`, `stride` apart, to the sums, one after the other.
+#[inline(always)]
+fn add_four<const FLUSH: bool>(sums: &mut [f32], x: &[f32], stride: usize) {
+    let (n, x) = (sums.len(), [0, 1, 2, 3].map(|step| &x[step * stride..]));
+    let [a, b, c, d] = x.map(|run| &run[..n]);
+    for i in 0..n {
+        let sum = plus::<FLUSH>(plus::<FLUSH>(sums[i], a[i]), b[i]);
+        sums[i] = plus::<FLUSH>(plus::<FLUSH>(sum, c[i]), d[i]);
+    }
 }
