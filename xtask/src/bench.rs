@@ -52,8 +52,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
         };
         for mut workload in workloads(&device, size, &args.filter)? {
             let seconds = measure(&mut workload, &device, args.runs)?;
-            let record =
-                Record::of(&workload, &device, &peak, seconds, &evidence::command_line(), &evidence::today());
+            let record = Record::of(&workload, &device, &peak, seconds, &evidence::command_line(), &evidence::today());
             println!(
                 "  {:18} {:32} {:10.3} ms {:10.1} {:8} {:5.1}% of the floor",
                 record.name,

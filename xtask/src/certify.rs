@@ -69,9 +69,10 @@ pub fn run(args: &Args) -> Result<ExitCode> {
         };
         println!("{} ({}, {}, {})", device.name(), info.adapter, info.language, info.driver);
         let bar = ProgressBar::new_spinner();
-        bar.set_style(ProgressStyle::with_template("{spinner} {pos} runs, {elapsed}: {msg}").map_err(|e| {
-            Error::Found(format!("progress template: {e}"))
-        })?);
+        bar.set_style(
+            ProgressStyle::with_template("{spinner} {pos} runs, {elapsed}: {msg}")
+                .map_err(|e| Error::Found(format!("progress template: {e}")))?,
+        );
         let start = std::time::Instant::now();
         let certificate = certify(&plan, &device, &real, &mut |done| {
             bar.inc(1);
@@ -108,7 +109,8 @@ fn summary(certificate: &Certificate) {
 
 /// A file name of letters, digits and dashes.
 fn file_name(runtime: &str, language: &str, adapter: &str) -> String {
-    let runtime = if runtime == language || runtime == "host" { runtime.to_owned() } else { format!("{runtime}-{language}") };
+    let runtime =
+        if runtime == language || runtime == "host" { runtime.to_owned() } else { format!("{runtime}-{language}") };
     let short = adapter.split('(').next().unwrap_or(adapter).trim();
     let name: String = format!("{runtime}-{short}")
         .chars()

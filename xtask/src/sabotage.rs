@@ -50,7 +50,11 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     if !failed.is_empty() {
         return Err(Error::Found(format!("{} arms do not hold:\n{}", failed.len(), failed.join("\n"))));
     }
-    println!("{} arms on {} devices: each moved a stage of its clause and no other", Arm::ALL.len(), reports.len() / Arm::ALL.len());
+    println!(
+        "{} arms on {} devices: each moved a stage of its clause and no other",
+        Arm::ALL.len(),
+        reports.len() / Arm::ALL.len()
+    );
     Ok(ExitCode::SUCCESS)
 }
 

@@ -52,7 +52,10 @@ fn words(n: usize, seed: u32) -> Vec<u32> {
 }
 
 /// An error if the bytes that `work` gives on `device` are not those of the host.
-fn same<T: ml_kernels::Element + PartialEq>(device: &Device, work: impl Fn(&Device) -> Result<Buffer<T>>) -> Result<()> {
+fn same<T: ml_kernels::Element + PartialEq>(
+    device: &Device,
+    work: impl Fn(&Device) -> Result<Buffer<T>>,
+) -> Result<()> {
     let (got, want) = (work(device)?.read()?, work(&Device::host_with_threads(1)?)?.read()?);
     let bits = |v: &[T]| -> Vec<u8> { v.iter().flat_map(bytemuck_bytes).collect() };
     match bits(&got) == bits(&want) {
@@ -174,9 +177,7 @@ fn nearest(device: &Device, n: usize, m: usize, k: usize) -> Result<Workload> {
         check: Box::new(move || {
             let n = n.min(500);
             let (xv, yv) = (values(n * k, 4), values(m * k, 5));
-            same(&d, |d| {
-                Ok(distances::nearest(d, &Buffer::upload(d, &xv)?, &Buffer::upload(d, &yv)?, n, m, k)?.0)
-            })
+            same(&d, |d| Ok(distances::nearest(d, &Buffer::upload(d, &xv)?, &Buffer::upload(d, &yv)?, n, m, k)?.0))
         }),
         run: Box::new(move || distances::nearest(&e, &x, &y, n, m, k).map(drop)),
     })

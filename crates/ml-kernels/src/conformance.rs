@@ -6,6 +6,9 @@ use ml_core::Result;
 
 use crate::Device;
 
+/// A primitive on a fixed input, run on a device.
+type Run = Box<dyn Fn(&Device) -> Result<Vec<u8>> + Send + Sync>;
+
 /// One comparison: a primitive on one input.
 pub struct Case {
     /// The primitive, such as `matmul`.
@@ -13,7 +16,7 @@ pub struct Case {
     /// What is particular about the input, such as `nt 37x13x1025 subnormal`.
     pub name: String,
     /// Runs the primitive on a device and gives the result's little-endian bytes.
-    pub run: Box<dyn Fn(&Device) -> Result<Vec<u8>> + Send + Sync>,
+    pub run: Run,
     /// The bytes that the reference (plain loops) gives.
     pub reference: Box<dyn Fn() -> Vec<u8> + Send + Sync>,
 }

@@ -8,6 +8,13 @@
 // The `#[cube]` macro writes modules and structs that cannot carry documentation; builds without a GPU runtime, which
 // have none of them, deny its absence.
 #![cfg_attr(feature = "gpu", allow(missing_docs))]
+// Functions that kernels share are written in what the `#[cube]` macro knows: no ranges, no `is_multiple_of`, no
+// conditions that mix what is known at build time with what is not.
+#![allow(clippy::manual_range_contains)]
+#![cfg_attr(
+    feature = "gpu",
+    allow(clippy::assign_op_pattern, clippy::collapsible_if, clippy::manual_is_multiple_of, clippy::precedence)
+)]
 
 pub mod buffer;
 pub mod conformance;

@@ -182,7 +182,7 @@ impl Kernel<'_, '_> {
         let (left, right) = (self.scope.of(&e.left), self.scope.of(&e.right));
         if left.is_float() || right.is_float() {
             self.note(e.op, format!("bare float `{sign}` in a kernel: use the pinned operations of `num`"));
-        } else if !(left.is_integer() || right.is_integer()) && !self.noted(e.op.span().start().line, INTEGER_NOTE) {
+        } else if !(left.is_integer() || right.is_integer() || self.noted(e.op.span().start().line, INTEGER_NOTE)) {
             let text =
                 format!("operands of `{sign}` are not evidently integers: give one a type, or note \"{INTEGER_NOTE}\"");
             self.note(e.op, text);
@@ -228,7 +228,7 @@ impl Kernel<'_, '_> {
             };
             last.is_some_and(|name| words.contains(&name.as_str()))
         };
-        if !(named(2, &["nz", "nzv", "nz4"]) || named(1, &["one", "onev", "one4", "minus_one"])) && !self.fusing {
+        if !(self.fusing || named(2, &["nz", "nzv", "nz4"]) || named(1, &["one", "onev", "one4", "minus_one"])) {
             self.note(e, "`fma` neither as `fma(a, b, nz)` nor as `fma(a, one, b)`: devices fuse or do not".to_owned());
         }
     }
@@ -262,10 +262,10 @@ impl<'ast> Visit<'ast> for Kernel<'_, '_> {
             BinOp::Mul(_) | BinOp::MulAssign(_) => self.arithmetic(e, "*"),
             BinOp::Div(_) | BinOp::DivAssign(_) => self.arithmetic(e, "/"),
             BinOp::Rem(_) | BinOp::RemAssign(_) => self.arithmetic(e, "%"),
-            BinOp::Lt(_) | BinOp::Le(_) | BinOp::Gt(_) | BinOp::Ge(_) | BinOp::Eq(_) | BinOp::Ne(_) => {
-                if self.scope.of(&e.left).is_float() || self.scope.of(&e.right).is_float() {
-                    self.note(e.op, "comparison of floats in a kernel: compare keys or bits (`num::key`)".to_owned());
-                }
+            BinOp::Lt(_) | BinOp::Le(_) | BinOp::Gt(_) | BinOp::Ge(_) | BinOp::Eq(_) | BinOp::Ne(_)
+                if self.scope.of(&e.left).is_float() || self.scope.of(&e.right).is_float() =>
+            {
+                self.note(e.op, "comparison of floats in a kernel: compare keys or bits (`num::key`)".to_owned());
             }
             _ => {}
         }

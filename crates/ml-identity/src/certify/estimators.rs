@@ -19,15 +19,24 @@ pub enum Estimator {
     KNeighborsClassifier,
     /// k-nearest-neighbours regression.
     KNeighborsRegressor,
+    /// Principal component analysis.
+    Pca,
+    /// Ordinary least squares.
+    LinearRegression,
+    /// Least squares with an L2 penalty.
+    Ridge,
 }
 
 impl Estimator {
     /// All of them.
-    pub const ALL: [Estimator; 4] = [
+    pub const ALL: [Estimator; 7] = [
         Estimator::Primitives,
         Estimator::KMeans,
         Estimator::KNeighborsClassifier,
         Estimator::KNeighborsRegressor,
+        Estimator::Pca,
+        Estimator::LinearRegression,
+        Estimator::Ridge,
     ];
 
     /// The name, as cards and the command line spell it.
@@ -37,6 +46,9 @@ impl Estimator {
             Estimator::KMeans => "KMeans",
             Estimator::KNeighborsClassifier => "KNeighborsClassifier",
             Estimator::KNeighborsRegressor => "KNeighborsRegressor",
+            Estimator::Pca => "PCA",
+            Estimator::LinearRegression => "LinearRegression",
+            Estimator::Ridge => "Ridge",
         }
     }
 
@@ -49,6 +61,10 @@ impl Estimator {
             (Estimator::KMeans, _) => 1000,
             (Estimator::KNeighborsClassifier, _) if has_labels => 1000,
             (Estimator::KNeighborsRegressor, _) if has_targets => 2000,
+            (Estimator::LinearRegression | Estimator::Ridge, _) if has_targets => 6000,
+            // 784 columns would make the eigenproblem, which is host code everywhere, most of the run.
+            (Estimator::Pca, "fashion-mnist/train") => 500,
+            (Estimator::Pca, _) => 6000,
             _ => return Ok(None),
         };
         fixture.head(rows).map(Some)
@@ -77,8 +93,7 @@ impl Estimator {
                     None => (0..x.rows() as u32).map(|i| i % 3).collect(),
                 };
                 for (weights, tag) in [(Weights::Uniform, "uniform"), (Weights::Distance, "distance")] {
-                    let model =
-                        KNeighborsClassifier::new().n_neighbors(k).weights(weights).fit_in(x, &labels, cx)?;
+                    let model = KNeighborsClassifier::new().n_neighbors(k).weights(weights).fit_in(x, &labels, cx)?;
                     let queries = queries(x)?;
                     let (distances, indices) = model.kneighbors(&queries, &device)?;
                     record_f32(cx, &format!("certify.{tag}.distances"), &[queries.rows(), k], distances.as_slice());
@@ -98,6 +113,24 @@ impl Estimator {
                     let predicted = model.predict(&queries(x)?, &device)?;
                     record_f32(cx, &format!("certify.{tag}.predict"), &[predicted.len()], &predicted);
                 }
+                Ok(())
+            }
+            Estimator::Pca => {
+                let model = Pca::new().fit_in(x, cx)?;
+                let scores = model.transform(x, &device)?;
+                record_f32(cx, "certify.transform", &[scores.rows(), scores.cols()], scores.as_slice());
+                Ok(())
+            }
+            Estimator::LinearRegression => {
+                let model = LinearRegression::new().fit_in(x, &targets(fixture), cx)?;
+                let predicted = model.predict(x, &device)?;
+                record_f32(cx, "certify.predict", &[predicted.len()], &predicted);
+                Ok(())
+            }
+            Estimator::Ridge => {
+                let model = Ridge::new().alpha(1.0).fit_in(x, &targets(fixture), cx)?;
+                let predicted = model.predict(x, &device)?;
+                record_f32(cx, "certify.predict", &[predicted.len()], &predicted);
                 Ok(())
             }
         }

@@ -113,10 +113,8 @@ fn run(plan: &Plan, device: &Device, estimator: Estimator, fixture: &Fixture) ->
     let nobody = |_: &Step| {};
     let outcome = {
         let progress: &dyn Progress = &nobody;
-        let mut cx = Context::new(device)
-            .with_recorder(&mut recorder)
-            .with_progress(progress)
-            .with_cancel(CancelToken::new());
+        let mut cx =
+            Context::new(device).with_recorder(&mut recorder).with_progress(progress).with_cancel(CancelToken::new());
         match estimator.run(fixture, &mut cx) {
             Ok(()) => Outcome::Ran,
             // A device that fails proves nothing about the data, so its failure is no outcome.

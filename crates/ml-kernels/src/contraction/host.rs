@@ -4,6 +4,7 @@
 //! broadcast. Which operand is which, how blocks are cut and how many threads there are changes no bit: every cell is
 //! computed by itself, K ascending.
 
+use std::cell::Cell;
 use std::marker::PhantomData;
 use std::ops::Range;
 
@@ -12,18 +13,21 @@ use rayon::prelude::*;
 
 use super::guard::plain_is_proved;
 use super::micro::{self, Isa, Loop, Panels};
-use super::pack::{Form, Packed};
-use super::{LEAF, Rule, Side};
+use super::pack::{Cut, Form, Packed};
+use super::{LEAF, Rule, Side, Term};
 use crate::sabotage::Arm;
 
-/// Steps of K between two visits of a tile's accumulators: a panel of them stays in the first-level cache.
-const K_BLOCK: usize = 256;
+/// Elements of a panel of lanes between two visits of a tile's accumulators: they stay in the first-level cache.
+const PANEL_BLOCK: usize = 4096;
 
 /// Rows of a task, at most.
-const ROW_BLOCK: usize = 128;
+const ROW_BLOCK: usize = 120;
 
 /// Lanes of a task, at most.
 const LANE_BLOCK: usize = 512;
+
+/// Lanes of a task that packs them itself, at most: a leaf of them stays in the second-level cache.
+const OWN_LANE_BLOCK: usize = 64;
 
 /// Most packed elements of one operand that are held at once.
 const PACK_LIMIT: usize = 1 << 24;
@@ -32,6 +36,8 @@ const PACK_LIMIT: usize = 1 << 24;
 pub(crate) struct Engine<'a> {
     rule: Rule,
     isa: Isa,
+    /// Rows and lanes of a full microkernel.
+    step: (usize, usize),
     rows: Side<'a>,
     lanes: Side<'a>,
     ready_rows: Option<Ready>,
@@ -44,7 +50,7 @@ struct Ready {
     from: usize,
 }
 
-/// Memory of one task, used again by the next.
+/// Memory of one task. Threads keep theirs ([`with_workspace`]): fresh pages would cost as much as short contractions do.
 #[derive(Default)]
 pub(crate) struct Workspace {
     rows: Packed,
@@ -57,46 +63,64 @@ pub(crate) struct Workspace {
     pub(crate) flushed: usize,
 }
 
+thread_local! {
+    static WORKSPACE: Cell<Option<Box<Workspace>>> = const { Cell::new(None) };
+}
+
+/// Runs `work` with this thread's workspace.
+pub(crate) fn with_workspace<T>(work: impl FnOnce(&mut Workspace) -> T) -> T {
+    let mut ws = WORKSPACE.take().unwrap_or_default();
+    let result = work(&mut ws);
+    WORKSPACE.set(Some(ws));
+    result
+}
+
 impl<'a> Engine<'a> {
     pub(crate) fn new(rule: Rule, rows: Side<'a>, lanes: Side<'a>) -> Self {
         debug_assert_eq!(rows.k, lanes.k);
-        Engine { rule, isa: Isa::detect(), rows, lanes, ready_rows: None, ready_lanes: None }
+        Self::on(Isa::detect(), rule, rows, lanes)
     }
 
-    fn form(&self, width: usize, padded: bool, parallel: bool) -> Form {
-        Form { width, padded, descending: self.rule.descending(), parallel }
+    fn on(isa: Isa, rule: Rule, rows: Side<'a>, lanes: Side<'a>) -> Self {
+        Engine { rule, isa, step: isa.tile(rule.term), rows, lanes, ready_rows: None, ready_lanes: None }
+    }
+
+    fn form(&self, lanes: bool, parallel: bool) -> Form {
+        let cut = if lanes { Cut::Lanes(self.step.1) } else { Cut::Rows(self.step.0) };
+        Form { cut, descending: self.rule.descending(), parallel }
     }
 
     /// Block sizes in rows and lanes: full ones, or smaller where that gives threads `wanted` tasks.
     pub(crate) fn blocks(&self, wanted: usize) -> (usize, usize) {
-        let mut row_block = ROW_BLOCK.next_multiple_of(self.isa.rows());
-        let mut lane_block = LANE_BLOCK;
+        let (row_step, lane_step) = self.step;
+        let mut row_block = ROW_BLOCK.next_multiple_of(row_step);
+        let mut lane_block = if self.rows.outer > row_block { LANE_BLOCK } else { OWN_LANE_BLOCK };
         let tasks = |r: usize, l: usize| self.rows.outer.div_ceil(r) * self.lanes.outer.div_ceil(l);
-        while tasks(row_block, lane_block) < wanted && lane_block > 2 * self.isa.lanes() {
+        while tasks(row_block, lane_block) < wanted && lane_block > 2 * lane_step {
             lane_block /= 2;
         }
-        while tasks(row_block, lane_block) < wanted && row_block > 2 * self.isa.rows() {
-            row_block = (row_block / 2).next_multiple_of(self.isa.rows());
+        while tasks(row_block, lane_block) < wanted && row_block > 2 * row_step {
+            row_block = (row_block / 2).next_multiple_of(row_step);
         }
         (row_block, lane_block)
     }
 
     /// Width of a panel of lanes or of rows: blocks are multiples of it.
     pub(crate) fn step(&self, lanes: bool) -> usize {
-        if lanes { self.isa.lanes() } else { self.isa.rows() }
+        if lanes { self.step.1 } else { self.step.0 }
     }
 
     /// Packs the row vectors `range` for all tasks.
     pub(crate) fn ready_rows(&mut self, range: Range<usize>) {
         let mut packed = self.ready_rows.take().map(|r| r.packed).unwrap_or_default();
-        packed.fill(&self.rows, range.clone(), 0..self.rows.k, self.form(self.isa.rows(), false, true));
+        packed.fill(&self.rows, range.clone(), 0..self.rows.k, self.form(false, true));
         self.ready_rows = Some(Ready { packed, from: range.start });
     }
 
     /// Packs the lane vectors `range` for all tasks.
     pub(crate) fn ready_lanes(&mut self, range: Range<usize>) {
         let mut packed = self.ready_lanes.take().map(|r| r.packed).unwrap_or_default();
-        packed.fill(&self.lanes, range.clone(), 0..self.lanes.k, self.form(self.isa.lanes(), true, true));
+        packed.fill(&self.lanes, range.clone(), 0..self.lanes.k, self.form(true, true));
         self.ready_lanes = Some(Ready { packed, from: range.start });
     }
 
@@ -107,7 +131,7 @@ impl<'a> Engine<'a> {
         rows: Range<usize>,
         lanes: Range<usize>,
     ) -> (&'w [f32], usize) {
-        let ld = lanes.len().next_multiple_of(self.isa.lanes());
+        let ld = lanes.len().next_multiple_of(self.step.1);
         let cells = rows.len() * ld;
         ws.tile.resize(cells, 0.0);
         let leaves = self.rows.k.div_ceil(LEAF);
@@ -125,42 +149,36 @@ impl<'a> Engine<'a> {
     fn leaf(&self, ws: &mut Workspace, rows: Range<usize>, lanes: Range<usize>, leaf: usize, ld: usize) {
         let Workspace { rows: own_rows, lanes: own_lanes, tile, plain, flushed, .. } = ws;
         let k = leaf * LEAF..((leaf + 1) * LEAF).min(self.rows.k);
-        let (row_width, lane_width) = (self.isa.rows(), self.isa.lanes());
-        let (a, a_panel, a_leaf) = match &self.ready_rows {
-            Some(r) => (&r.packed, (rows.start - r.from) / row_width, leaf),
+        let (a, a_from, a_leaf) = match &self.ready_rows {
+            Some(r) => (&r.packed, rows.start - r.from, leaf),
             None => {
-                own_rows.fill(&self.rows, rows.clone(), k.clone(), self.form(row_width, false, false));
+                own_rows.fill(&self.rows, rows.clone(), k.clone(), self.form(false, false));
                 (&*own_rows, 0, 0)
             }
         };
-        let (b, b_panel, b_leaf) = match &self.ready_lanes {
-            Some(r) => (&r.packed, (lanes.start - r.from) / lane_width, leaf),
+        let (b, b_from, b_leaf) = match &self.ready_lanes {
+            Some(r) => (&r.packed, lanes.start - r.from, leaf),
             None => {
-                own_lanes.fill(&self.lanes, lanes.clone(), k.clone(), self.form(lane_width, true, false));
+                own_lanes.fill(&self.lanes, lanes.clone(), k.clone(), self.form(true, false));
                 (&*own_lanes, 0, 0)
             }
         };
-        for step in (0..k.len()).step_by(K_BLOCK) {
-            let steps = step..(step + K_BLOCK).min(k.len());
-            for j in 0..lanes.len().div_ceil(lane_width) {
-                let b_part = &b.leaf(b_panel + j, b_leaf)[steps.start * lane_width..steps.end * lane_width];
-                for i in 0..rows.len().div_ceil(row_width) {
-                    let width = row_width.min(rows.len() - i * row_width);
-                    let a_part = &a.leaf(a_panel + i, a_leaf)[steps.start * width..steps.end * width];
-                    let kind = self.choose(a.least(a_panel + i, a_leaf), b.least(b_panel + j, b_leaf));
+        let block = PANEL_BLOCK / self.step.1;
+        for first in (0..k.len()).step_by(block) {
+            let steps = first..(first + block).min(k.len());
+            for j in b.panels(b_from, lanes.len()) {
+                let (b_part, lane) = (b.steps(j, b_leaf, &steps), b.panel(j).start - b_from);
+                for i in a.panels(a_from, rows.len()) {
+                    let panel = a.panel(i);
+                    let kind = self.choose(a.least(i, a_leaf), b.least(j, b_leaf));
                     match kind {
                         Loop::Plain => *plain += 1,
                         Loop::Flushed | Loop::Fused { .. } => *flushed += 1,
                     }
-                    let panels = Panels { rows: width, a: a_part, b: b_part, first: step == 0 };
-                    micro::run(
-                        self.isa,
-                        self.rule.term,
-                        kind,
-                        &panels,
-                        &mut tile[i * row_width * ld + j * lane_width..],
-                        ld,
-                    );
+                    let a_part = a.steps(i, a_leaf, &steps);
+                    let panels = Panels { rows: panel.width, a: a_part, b: b_part, first: first == 0 };
+                    let cells = &mut tile[(panel.start - a_from) * ld + lane..];
+                    micro::run(self.isa, self.rule.term, kind, &panels, cells, ld);
                 }
             }
         }
@@ -242,10 +260,12 @@ pub(crate) fn tiles(
             }
             let row_blocks = ranges(row_chunk.clone(), row_block);
             let lane_blocks = ranges(lane_chunk.clone(), lane_block);
-            (0..row_blocks.len() * lane_blocks.len()).into_par_iter().for_each_init(Workspace::default, |ws, task| {
+            (0..row_blocks.len() * lane_blocks.len()).into_par_iter().for_each(|task| {
                 let (r, l) = (&row_blocks[task / lane_blocks.len()], &lane_blocks[task % lane_blocks.len()]);
-                let (tile, ld) = engine.tile(ws, r.clone(), l.clone());
-                sink(r.clone(), l.clone(), tile, ld);
+                with_workspace(|ws| {
+                    let (tile, ld) = engine.tile(ws, r.clone(), l.clone());
+                    sink(r.clone(), l.clone(), tile, ld);
+                });
             });
         }
     }
@@ -253,8 +273,8 @@ pub(crate) fn tiles(
 
 /// Whether lanes should run over the first operand's `m` vectors rather than over the second's `n`: where fewer of them
 /// are padding.
-pub(crate) fn lanes_over_first(m: usize, n: usize) -> bool {
-    let width = Isa::detect().lanes();
+pub(crate) fn lanes_over_first(term: Term, m: usize, n: usize) -> bool {
+    let (_, width) = Isa::detect().tile(term);
     n * m.next_multiple_of(width) < m * n.next_multiple_of(width)
 }
 
@@ -262,7 +282,7 @@ pub(crate) fn lanes_over_first(m: usize, n: usize) -> bool {
 pub(crate) fn matrix(rule: Rule, a: Side<'_>, b: Side<'_>, out: &mut [f32]) {
     let n = b.outer;
     let cells = Cells::new(out);
-    if lanes_over_first(a.outer, n) {
+    if lanes_over_first(rule.term, a.outer, n) {
         tiles(rule, b, a, |cols, rows, tile, ld| {
             for (lane, row) in rows.enumerate() {
                 let values = (0..cols.len()).map(|i| tile[i * ld + lane]);
@@ -301,7 +321,7 @@ impl<'a> Cells<'a> {
     /// # Safety
     /// No other thread accesses these cells meanwhile.
     unsafe fn put(&self, at: usize, values: impl ExactSizeIterator<Item = f32>) {
-        let end = at.checked_add(values.len()).unwrap_or(usize::MAX);
+        let end = at.saturating_add(values.len());
         assert!(end <= self.len, "a tile lies inside the result");
         for (cell, v) in (at..end).zip(values) {
             // SAFETY: `cell` is below `len`, checked above; the borrow keeps the memory alive and unshared.
@@ -313,8 +333,8 @@ impl<'a> Cells<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::contraction::cell;
     use crate::contraction::testing::Data;
-    use crate::contraction::{Term, cell};
 
     /// What the engine makes of a fixture, and how many panel pairs ran without and with canon.
     fn run(term: Term, arm: Arm, data: Data) -> (Vec<u32>, usize, usize) {
@@ -364,22 +384,21 @@ mod tests {
     }
 
     #[test]
-    fn machines_with_narrow_vectors_give_the_same_bits() {
+    fn vectors_of_every_width_give_the_same_bits() {
         let (m, n, k) = (23, 75, 2100);
         for data in Data::ALL {
             let (a, b) = (data.values(m * k, 11), data.values(n * k, 12));
             for term in [Term::Product, Term::SquaredDifference] {
                 let run = |isa: Isa| -> Vec<u32> {
-                    let mut engine =
-                        Engine::new(Rule::new(term, Arm::None), Side::rows(&a, m, k), Side::rows(&b, n, k));
-                    engine.isa = isa;
+                    let rule = Rule::new(term, Arm::None);
+                    let engine = Engine::on(isa, rule, Side::rows(&a, m, k), Side::rows(&b, n, k));
                     let mut ws = Workspace::default();
                     let (tile, ld) = engine.tile(&mut ws, 0..m, 0..n);
                     tile.chunks(ld).flat_map(|row| row[..n].iter().map(|v| v.to_bits())).collect()
                 };
-                let wide = run(Isa::Wide);
-                assert_eq!(wide, run(Isa::Middle), "{term:?} {data:?}");
-                assert_eq!(wide, run(Isa::Narrow), "{term:?} {data:?}");
+                for isa in Isa::all() {
+                    assert_eq!(run(*isa), run(Isa::Base), "{isa:?} {term:?} {data:?}");
+                }
             }
         }
     }

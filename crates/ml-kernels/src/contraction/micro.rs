@@ -1,53 +1,71 @@
-//! Microkernels of the host: a few rows by a vector of lanes, accumulators in registers.
+//! Microkernels of the host: a few rows by one or two vectors of lanes, accumulators in registers.
 //!
-//! A row of the tile is an array of fixed length, and rows are spelled out by a macro: that is the form which LLVM keeps
-//! in registers whole. Products and sums stay apart, since Rust never contracts them. The tile's size depends on the
-//! machine; which cell is computed by whom changes no bit.
+//! Vectors are the machine's own ([`vector`]), because the forms that LLVM vectorises by itself change with every loop
+//! around them. Products and sums are separate instructions: none of these vectors has a fused operation. The tile's size
+//! depends on the machine; which cell is computed by whom changes no bit.
 
 use multiversion::multiversion;
 
 use super::Term;
+use super::vector::{Portable, Vector, flush};
 
-/// Tile sizes: `rows` x `lanes`, by the width and the number of the machine's vector registers.
+/// The vectors that this machine has. Values are made by [`Isa::detect`] and [`Isa::all`] alone, so a variant proves that
+/// the machine has its instructions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Isa {
-    /// 8 x 32: AVX-512.
+    /// AVX-512.
+    #[cfg(target_arch = "x86_64")]
     Wide,
-    /// 6 x 16: AVX2, NEON.
+    /// AVX2.
+    #[cfg(target_arch = "x86_64")]
     Middle,
-    /// 4 x 8: whatever else.
-    Narrow,
+    /// Whatever the compilation target has.
+    Base,
 }
 
 impl Isa {
-    /// Of this machine.
+    /// The fastest of this machine.
     pub(super) fn detect() -> Isa {
+        Self::all()[0]
+    }
+
+    /// All that this machine has, the fastest first.
+    pub(super) fn all() -> &'static [Isa] {
         #[cfg(target_arch = "x86_64")]
         {
-            if std::is_x86_feature_detected!("avx512f") && std::is_x86_feature_detected!("avx512vl") {
-                return Isa::Wide;
+            if std::is_x86_feature_detected!("avx512f") && std::is_x86_feature_detected!("avx2") {
+                return &[Isa::Wide, Isa::Middle, Isa::Base];
             }
             if std::is_x86_feature_detected!("avx2") {
-                return Isa::Middle;
+                return &[Isa::Middle, Isa::Base];
             }
         }
-        if cfg!(target_arch = "aarch64") { Isa::Middle } else { Isa::Narrow }
+        &[Isa::Base]
     }
 
-    pub(super) const fn rows(self) -> usize {
-        match self {
-            Isa::Wide => 8,
-            Isa::Middle => 6,
-            Isa::Narrow => 4,
+    /// Rows and lanes of a full tile. Products want the broadcast value as an operand of the multiplication, one vector
+    /// a row; differences use it twice and want two.
+    pub(super) const fn tile(self, term: Term) -> (usize, usize) {
+        match (self, term) {
+            #[cfg(target_arch = "x86_64")]
+            (Isa::Wide, Term::Product) => (12, 16),
+            #[cfg(target_arch = "x86_64")]
+            (Isa::Wide, Term::SquaredDifference) => (8, 32),
+            #[cfg(target_arch = "x86_64")]
+            (Isa::Middle, _) => (4, 16),
+            (Isa::Base, _) => (4, 8),
         }
     }
+}
 
-    pub(super) const fn lanes(self) -> usize {
-        match self {
-            Isa::Wide => 32,
-            Isa::Middle => 16,
-            Isa::Narrow => 8,
-        }
+/// The tallest microkernel for at most `rows` rows.
+pub(super) const fn tallest(rows: usize) -> usize {
+    match rows {
+        12.. => 12,
+        8..12 => 8,
+        6..8 => 6,
+        5 => 4,
+        _ => rows,
     }
 }
 
@@ -62,14 +80,8 @@ pub(super) enum Loop {
     Fused { flush: bool },
 }
 
-/// |x| <= 2^-126 becomes +0: `num::canon`, inlined into the loops' instruction sets.
-#[inline(always)]
-fn flush(x: f32) -> f32 {
-    if (x.to_bits() & 0x7fff_ffff) <= 0x0080_0000 { 0.0 } else { x }
-}
-
 trait Step {
-    fn step(acc: f32, a: f32, b: f32) -> f32;
+    fn step<V: Vector>(acc: V, a: V, b: V) -> V;
 }
 
 struct PlainProduct;
@@ -79,77 +91,35 @@ struct FlushedDifference;
 
 impl Step for PlainProduct {
     #[inline(always)]
-    fn step(acc: f32, a: f32, b: f32) -> f32 {
-        acc + a * b
+    fn step<V: Vector>(acc: V, a: V, b: V) -> V {
+        acc.add(a.mul(b))
     }
 }
 
 impl Step for FlushedProduct {
     #[inline(always)]
-    fn step(acc: f32, a: f32, b: f32) -> f32 {
-        flush(acc + flush(a * b))
+    fn step<V: Vector>(acc: V, a: V, b: V) -> V {
+        acc.add_flushed(a.mul(b)).flush()
     }
 }
 
 impl Step for PlainDifference {
     #[inline(always)]
-    fn step(acc: f32, a: f32, b: f32) -> f32 {
-        let t = a - b;
-        acc + t * t
+    fn step<V: Vector>(acc: V, a: V, b: V) -> V {
+        let t = a.sub(b);
+        acc.add(t.mul(t))
     }
 }
 
 impl Step for FlushedDifference {
     #[inline(always)]
-    fn step(acc: f32, a: f32, b: f32) -> f32 {
-        let t = flush(a - b);
-        flush(acc + flush(t * t))
+    fn step<V: Vector>(acc: V, a: V, b: V) -> V {
+        let t = a.sub(b).flush();
+        acc.add_flushed(t.mul(t)).flush()
     }
 }
 
-#[inline(always)]
-fn step_row<S: Step, const L: usize>(acc: &[f32; L], a: f32, b: &[f32; L]) -> [f32; L] {
-    let mut out = [0.0; L];
-    for j in 0..L {
-        out[j] = S::step(acc[j], a, b[j]);
-    }
-    out
-}
-
-/// The tile's row in memory; callers give room for all of it.
-#[inline(always)]
-fn row_of<const L: usize>(c: &mut [f32], ld: usize, row: usize) -> &mut [f32; L] {
-    c[row * ld..].first_chunk_mut().expect("a tile has room for every row of its panel")
-}
-
-macro_rules! microkernel {
-    ($name:ident, $rows:literal: $($i:literal $c:ident),*) => {
-        #[inline(always)]
-        fn $name<S: Step, const L: usize>(a: &[f32], b: &[f32], c: &mut [f32], ld: usize, first: bool) {
-            let (a, _) = a.as_chunks::<$rows>();
-            let (b, _) = b.as_chunks::<L>();
-            $(let mut $c = [0.0; L];)*
-            if !first {
-                $($c = *row_of::<L>(c, ld, $i);)*
-            }
-            for (a, b) in a.iter().zip(b) {
-                $($c = step_row::<S, L>(&$c, a[$i], b);)*
-            }
-            $(*row_of::<L>(c, ld, $i) = $c;)*
-        }
-    };
-}
-
-microkernel!(rows1, 1: 0 c0);
-microkernel!(rows2, 2: 0 c0, 1 c1);
-microkernel!(rows3, 3: 0 c0, 1 c1, 2 c2);
-microkernel!(rows4, 4: 0 c0, 1 c1, 2 c2, 3 c3);
-microkernel!(rows5, 5: 0 c0, 1 c1, 2 c2, 3 c3, 4 c4);
-microkernel!(rows6, 6: 0 c0, 1 c1, 2 c2, 3 c3, 4 c4, 5 c5);
-microkernel!(rows7, 7: 0 c0, 1 c1, 2 c2, 3 c3, 4 c4, 5 c5, 6 c6);
-microkernel!(rows8, 8: 0 c0, 1 c1, 2 c2, 3 c3, 4 c4, 5 c5, 6 c6, 7 c7);
-
-/// Two packed panels and their place in the tile: `a` holds `rows` values a step, `b` holds `lanes`.
+/// Two packed panels and their place in the tile: `a` holds `rows` values a step, `b` holds a vector or two.
 pub(super) struct Panels<'a> {
     pub(super) rows: usize,
     pub(super) a: &'a [f32],
@@ -158,43 +128,80 @@ pub(super) struct Panels<'a> {
     pub(super) first: bool,
 }
 
+/// Adds the panels' terms to the `R` rows of `c`, `ld` apart, each of `C` vectors.
+#[inline(always)]
+fn microkernel<S: Step, V: Vector, const R: usize, const C: usize>(p: &Panels<'_>, c: &mut [f32], ld: usize) {
+    let (a, _) = p.a.as_chunks::<R>();
+    let mut acc = [[V::splat(0.0); C]; R];
+    if !p.first {
+        for i in 0..R {
+            for j in 0..C {
+                acc[i][j] = V::load(&c[i * ld + j * V::LANES..]);
+            }
+        }
+    }
+    for (a, b) in a.iter().zip(p.b.chunks_exact(C * V::LANES)) {
+        let mut lanes = [V::splat(0.0); C];
+        for j in 0..C {
+            lanes[j] = V::load(&b[j * V::LANES..]);
+        }
+        for i in 0..R {
+            let value = V::splat(a[i]);
+            for j in 0..C {
+                acc[i][j] = S::step(acc[i][j], value, lanes[j]);
+            }
+        }
+    }
+    for i in 0..R {
+        for j in 0..C {
+            acc[i][j].store(&mut c[i * ld + j * V::LANES..]);
+        }
+    }
+}
+
 macro_rules! by_rows {
-    ($step:ty, $lanes:literal, $p:ident, $c:ident, $ld:ident, $($n:literal $f:ident),*) => {
-        match $p.rows {
-            $($n => $f::<$step, $lanes>($p.a, $p.b, $c, $ld, $p.first),)*
-            _ => debug_assert!(false, "no panel has {} rows", $p.rows),
+    ($plain:ty, $flushed:ty, $vector:ty, $vectors:literal, $is_flushed:ident, $p:ident, $c:ident, $ld:ident, $($n:literal)*) => {
+        match ($p.rows, $is_flushed) {
+            $(($n, false) => microkernel::<$plain, $vector, $n, $vectors>($p, $c, $ld),)*
+            $(($n, true) => microkernel::<$flushed, $vector, $n, $vectors>($p, $c, $ld),)*
+            (rows, _) => unreachable!("panels are cut to the microkernels' heights, not {rows}"),
         }
     };
 }
 
-macro_rules! by_step {
-    ($term:ident, $flushed:ident, $lanes:literal, $p:ident, $c:ident, $ld:ident, $($rest:tt)*) => {
-        match ($term, $flushed) {
-            (Term::Product, false) => by_rows!(PlainProduct, $lanes, $p, $c, $ld, $($rest)*),
-            (Term::Product, true) => by_rows!(FlushedProduct, $lanes, $p, $c, $ld, $($rest)*),
-            (Term::SquaredDifference, false) => by_rows!(PlainDifference, $lanes, $p, $c, $ld, $($rest)*),
-            (Term::SquaredDifference, true) => by_rows!(FlushedDifference, $lanes, $p, $c, $ld, $($rest)*),
-        }
-    };
-}
-
-#[multiversion(targets("x86_64+avx512f+avx512vl+avx512bw+avx512dq+avx2"))]
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx512f")]
 fn wide(term: Term, flushed: bool, p: &Panels<'_>, c: &mut [f32], ld: usize) {
-    by_step!(term, flushed, 32, p, c, ld,
-        1 rows1, 2 rows2, 3 rows3, 4 rows4, 5 rows5, 6 rows6, 7 rows7, 8 rows8);
+    use super::vector::Avx512;
+    match term {
+        Term::Product => by_rows!(PlainProduct, FlushedProduct, Avx512, 1, flushed, p, c, ld, 1 2 3 4 6 8 12),
+        Term::SquaredDifference => {
+            by_rows!(PlainDifference, FlushedDifference, Avx512, 2, flushed, p, c, ld, 1 2 3 4 6 8);
+        }
+    }
 }
 
-#[multiversion(targets("x86_64+avx2", "aarch64+neon"))]
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2")]
 fn middle(term: Term, flushed: bool, p: &Panels<'_>, c: &mut [f32], ld: usize) {
-    by_step!(term, flushed, 16, p, c, ld, 1 rows1, 2 rows2, 3 rows3, 4 rows4, 5 rows5, 6 rows6);
+    use super::vector::Avx2;
+    match term {
+        Term::Product => by_rows!(PlainProduct, FlushedProduct, Avx2, 2, flushed, p, c, ld, 1 2 3 4),
+        Term::SquaredDifference => by_rows!(PlainDifference, FlushedDifference, Avx2, 2, flushed, p, c, ld, 1 2 3 4),
+    }
 }
 
-fn narrow(term: Term, flushed: bool, p: &Panels<'_>, c: &mut [f32], ld: usize) {
-    by_step!(term, flushed, 8, p, c, ld, 1 rows1, 2 rows2, 3 rows3, 4 rows4);
+fn base(term: Term, flushed: bool, p: &Panels<'_>, c: &mut [f32], ld: usize) {
+    match term {
+        Term::Product => by_rows!(PlainProduct, FlushedProduct, Portable, 2, flushed, p, c, ld, 1 2 3 4),
+        Term::SquaredDifference => {
+            by_rows!(PlainDifference, FlushedDifference, Portable, 2, flushed, p, c, ld, 1 2 3 4);
+        }
+    }
 }
 
 /// The negative control: not fast, and never run outside certification.
-#[multiversion(targets("x86_64+fma", "aarch64+neon"))]
+#[multiversion(targets("x86_64+fma"))]
 #[allow(clippy::disallowed_methods, reason = "the arm `FuseProducts` fuses on purpose")]
 fn fused(term: Term, flushed: bool, lanes: usize, p: &Panels<'_>, c: &mut [f32], ld: usize) {
     let keep = |x: f32| if flushed { flush(x) } else { x };
@@ -222,11 +229,15 @@ pub(super) fn run(isa: Isa, term: Term, kind: Loop, p: &Panels<'_>, c: &mut [f32
     let flushed = match kind {
         Loop::Plain => false,
         Loop::Flushed => true,
-        Loop::Fused { flush } => return fused(term, flush, isa.lanes(), p, c, ld),
+        Loop::Fused { flush } => return fused(term, flush, isa.tile(term).1, p, c, ld),
     };
     match isa {
-        Isa::Wide => wide(term, flushed, p, c, ld),
-        Isa::Middle => middle(term, flushed, p, c, ld),
-        Isa::Narrow => narrow(term, flushed, p, c, ld),
+        #[cfg(target_arch = "x86_64")]
+        // SAFETY: a value of this variant proves that the machine has AVX-512.
+        Isa::Wide => unsafe { wide(term, flushed, p, c, ld) },
+        #[cfg(target_arch = "x86_64")]
+        // SAFETY: a value of this variant proves that the machine has AVX2.
+        Isa::Middle => unsafe { middle(term, flushed, p, c, ld) },
+        Isa::Base => base(term, flushed, p, c, ld),
     }
 }

@@ -11,6 +11,7 @@ pub(crate) mod kernel;
 mod micro;
 mod pack;
 pub(crate) mod testing;
+mod vector;
 
 use crate::num::{Pins, add};
 use crate::num::{canon, mul, sub};
@@ -41,6 +42,7 @@ impl Rule {
     }
 
     /// Whether the loop without canon runs unasked: two negative controls.
+    #[cfg(feature = "gpu")]
     fn unguarded(self) -> bool {
         matches!(self.arm, Arm::KeepSubnormals | Arm::GuardOff)
     }

@@ -5,29 +5,59 @@ use std::ops::Range;
 use rayon::prelude::*;
 
 use super::guard::least_exponent;
+use super::micro::tallest;
 use super::{LEAF, Side};
 
-/// A run of an operand's vectors, in panels of `width` vectors (the last may be narrower, or padded with +0 to `width`).
-/// Element `i` of a panel's vector `v` is at `start(panel) + i * panel_width + v`; leaves can be reversed.
+/// A run of an operand's vectors, in panels. Element `i` of vector `v` of a panel `width` wide is at `i * width + v` of
+/// the panel's part.
 #[derive(Debug, Default)]
 pub(super) struct Packed {
     data: Vec<f32>,
+    panels: Vec<Panel>,
     /// Least biased exponents, by panel, then by leaf of the packed range of K.
     least: Vec<u32>,
-    width: usize,
-    vectors: usize,
-    k: Range<usize>,
-    padded: bool,
+    /// Length of the packed range of K.
+    k: usize,
+}
+
+/// One panel: its first vector, counted from the first that is packed, and how many it stores and holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Panel {
+    pub(super) start: usize,
+    pub(super) width: usize,
+    used: usize,
+}
+
+/// How to cut into panels.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Cut {
+    /// All panels this wide, the last one filled with +0.
+    Lanes(usize),
+    /// Panels this wide, then the microkernels that fit what is left.
+    Rows(usize),
+}
+
+impl Cut {
+    fn panels(self, vectors: usize, out: &mut Vec<Panel>) {
+        out.clear();
+        let mut start = 0;
+        while start < vectors {
+            let left = vectors - start;
+            let (width, used) = match self {
+                Cut::Lanes(width) => (width, width.min(left)),
+                Cut::Rows(width) => (tallest(width.min(left)), tallest(width.min(left))),
+            };
+            out.push(Panel { start, width, used });
+            start += width;
+        }
+    }
 }
 
 /// How to pack.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Form {
-    /// Vectors in a panel.
-    pub(super) width: usize,
-    /// Whether a narrow last panel is widened with +0.
-    pub(super) padded: bool,
-    /// Whether each leaf is stored last element first.
+    pub(super) cut: Cut,
+    /// Whether each leaf is stored last element first: a negative control.
     pub(super) descending: bool,
     /// Whether rayon's threads share the work.
     pub(super) parallel: bool,
@@ -37,103 +67,189 @@ impl Packed {
     /// Packs elements `k` (whole leaves, the last may be short) of the vectors `vectors` of `side`.
     pub(super) fn fill(&mut self, side: &Side<'_>, vectors: Range<usize>, k: Range<usize>, form: Form) {
         debug_assert!(k.start.is_multiple_of(LEAF) && k.end <= side.k && vectors.end <= side.outer);
-        self.width = form.width;
-        self.vectors = vectors.len();
-        self.padded = form.padded;
-        self.k = k.clone();
-        let columns = if form.padded { vectors.len().next_multiple_of(form.width) } else { vectors.len() };
+        self.k = k.len();
+        form.cut.panels(vectors.len(), &mut self.panels);
+        let columns = self.panels.last().map_or(0, |p| p.start + p.width);
         self.data.resize(columns * k.len(), 0.0);
-        let leaves = self.leaves();
-        self.least.resize(self.panels() * leaves, 0);
-        if leaves == 0 || vectors.is_empty() {
-            return;
+        let leaves = k.len().div_ceil(LEAF);
+        self.least.resize(self.panels.len() * leaves, 0);
+        let mut rest = self.data.as_mut_slice();
+        let mut parts = Vec::with_capacity(self.panels.len());
+        for (panel, least) in self.panels.iter().zip(self.least.chunks_mut(leaves.max(1))) {
+            let (part, after) = rest.split_at_mut(panel.width * k.len());
+            rest = after;
+            parts.push(Part { panel: *panel, out: part, least });
         }
-        let stored = form.width * k.len();
-        let pack = |(panel, (out, least)): (usize, (&mut [f32], &mut [u32]))| {
-            let first = vectors.start + panel * form.width;
-            pack_panel(side, first..(first + form.width).min(vectors.end), &k, form, out, least);
-        };
+        let pack = |group: &mut [Part<'_>]| pack_group(side, vectors.start, &k, form.descending, group);
         if form.parallel {
-            self.data.par_chunks_mut(stored).zip(self.least.par_chunks_mut(leaves)).enumerate().for_each(pack);
+            parts.par_chunks_mut(GROUP).for_each(pack);
         } else {
-            self.data.chunks_mut(stored).zip(self.least.chunks_mut(leaves)).enumerate().for_each(pack);
+            parts.chunks_mut(GROUP).for_each(pack);
         }
     }
 
-    pub(super) fn panels(&self) -> usize {
-        self.vectors.div_ceil(self.width.max(1))
+    /// The panels of the `vectors` vectors from `first` on; `first` starts a panel.
+    pub(super) fn panels(&self, first: usize, vectors: usize) -> Range<usize> {
+        let place = |at: usize| self.panels.partition_point(|p| p.start < at);
+        place(first)..place(first + vectors)
     }
 
-    pub(super) fn leaves(&self) -> usize {
-        self.k.len().div_ceil(LEAF)
+    pub(super) fn panel(&self, index: usize) -> Panel {
+        self.panels[index]
     }
 
-    /// Vectors that panel `panel` stores.
-    pub(super) fn panel_width(&self, panel: usize) -> usize {
-        if self.padded { self.width } else { self.width.min(self.vectors - panel * self.width) }
-    }
-
-    /// The packed elements of a panel's leaf.
-    pub(super) fn leaf(&self, panel: usize, leaf: usize) -> &[f32] {
-        let width = self.panel_width(panel);
-        let start = panel * self.width * self.k.len();
-        let k = leaf * LEAF..((leaf + 1) * LEAF).min(self.k.len());
-        &self.data[start + k.start * width..start + k.end * width]
+    /// The packed elements `steps` of a panel's leaf.
+    pub(super) fn steps(&self, index: usize, leaf: usize, steps: &Range<usize>) -> &[f32] {
+        let panel = self.panels[index];
+        let from = panel.start * self.k + (leaf * LEAF + steps.start) * panel.width;
+        &self.data[from..from + steps.len() * panel.width]
     }
 
     /// The least biased exponent of a panel's leaf.
-    pub(super) fn least(&self, panel: usize, leaf: usize) -> u32 {
-        self.least[panel * self.leaves() + leaf]
+    pub(super) fn least(&self, index: usize, leaf: usize) -> u32 {
+        self.least[index * self.k.div_ceil(LEAF) + leaf]
     }
 }
 
-/// Packs one panel, whole leaves of it, and notes their least exponents.
-fn pack_panel(
-    side: &Side<'_>,
-    vectors: Range<usize>,
-    k: &Range<usize>,
-    form: Form,
-    out: &mut [f32],
-    least: &mut [u32],
-) {
-    let width = out.len() / k.len();
-    if vectors.len() < width {
-        out.fill(0.0);
+/// Panels that are packed together, so that short rows of the operand are read whole.
+const GROUP: usize = 16;
+
+/// A panel's place, and where its elements and exponents go.
+struct Part<'a> {
+    panel: Panel,
+    out: &'a mut [f32],
+    least: &'a mut [u32],
+}
+
+/// Packs neighbouring panels, whole leaves of them, and notes their least exponents.
+fn pack_group(side: &Side<'_>, first: usize, k: &Range<usize>, descending: bool, group: &mut [Part<'_>]) {
+    for part in group.iter_mut().filter(|p| p.panel.used < p.panel.width) {
+        part.out.fill(0.0);
     }
     if side.k_stride == 1 {
-        transpose(side, vectors, k, width, out);
-    } else {
-        copy(side, vectors, k, width, out);
-    }
-    for (leaf, least) in out.chunks_mut(LEAF * width).zip(least) {
-        *least = least_exponent(leaf);
-        if form.descending {
-            reverse(leaf, width);
+        for part in group.iter_mut() {
+            let start = first + part.panel.start;
+            transpose(side, start..start + part.panel.used, k, part.panel.width, part.out);
         }
+    } else {
+        copy(side, first, k, group);
     }
-}
-
-/// Elements that are contiguous along K: read rows, write columns, in blocks that stay in the first-level cache.
-fn transpose(side: &Side<'_>, vectors: Range<usize>, k: &Range<usize>, width: usize, out: &mut [f32]) {
-    const BLOCK: usize = 32;
-    for at in (0..k.len()).step_by(BLOCK) {
-        let n = BLOCK.min(k.len() - at);
-        let out = &mut out[at * width..(at + n) * width];
-        for (v, vector) in vectors.clone().enumerate() {
-            let from = vector * side.outer_stride + k.start + at;
-            for (cells, x) in out.chunks_exact_mut(width).zip(&side.data[from..from + n]) {
-                cells[v] = *x;
+    for Part { panel, out, least } in group {
+        for (leaf, least) in out.chunks_mut(LEAF * panel.width).zip(least.iter_mut()) {
+            *least = least_exponent(leaf);
+            if descending {
+                reverse(leaf, panel.width);
             }
         }
     }
 }
 
-/// Elements that are contiguous across vectors: copy short rows.
-fn copy(side: &Side<'_>, vectors: Range<usize>, k: &Range<usize>, width: usize, out: &mut [f32]) {
+/// Elements that are contiguous along K: eight rows at a time become eight columns.
+fn transpose(side: &Side<'_>, vectors: Range<usize>, k: &Range<usize>, width: usize, out: &mut [f32]) {
+    let row = |v: usize| {
+        let from = v * side.outer_stride + k.start;
+        &side.data[from..from + k.len()]
+    };
+    let mut at = 0;
+    while at + 8 <= vectors.len() {
+        transpose8(std::array::from_fn(|i| row(vectors.start + at + i)), 8 * side.outer_stride, width, at, out);
+        at += 8;
+    }
+    for v in at..vectors.len() {
+        for (cells, x) in out.chunks_exact_mut(width).zip(row(vectors.start + v)) {
+            cells[v] = *x;
+        }
+    }
+}
+
+/// Eight rows of equal length into the columns `column..column + 8` of `out`, whose rows have `width` elements. The rows
+/// that come next are `ahead` elements further in memory.
+#[cfg_attr(not(target_arch = "x86_64"), allow(unused_variables))]
+fn transpose8(rows: [&[f32]; 8], ahead: usize, width: usize, column: usize, out: &mut [f32]) {
+    #[cfg(target_arch = "x86_64")]
+    if std::is_x86_feature_detected!("avx2") {
+        // SAFETY: the machine has AVX2.
+        let done = unsafe { avx2::transpose8(rows, ahead, width, column, out) };
+        transpose8_plain(rows.map(|r| &r[done..]), width, column, &mut out[done * width..]);
+        return;
+    }
+    transpose8_plain(rows, width, column, out);
+}
+
+fn transpose8_plain(rows: [&[f32]; 8], width: usize, column: usize, out: &mut [f32]) {
+    for (i, cells) in out.chunks_exact_mut(width).take(rows[0].len()).enumerate() {
+        for (cell, row) in cells[column..column + 8].iter_mut().zip(rows) {
+            *cell = row[i];
+        }
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+mod avx2 {
+    use std::arch::x86_64::*;
+
+    /// As `transpose8_plain`, in blocks of 8 x 8; returns how many elements of each row it did. No closures here: they
+    /// would not be compiled for AVX2.
+    #[target_feature(enable = "avx2")]
+    pub(super) fn transpose8(rows: [&[f32]; 8], ahead: usize, width: usize, column: usize, out: &mut [f32]) -> usize {
+        let mut done = 0;
+        for (i, cells) in out.chunks_exact_mut(8 * width).enumerate() {
+            let mut r = [_mm256_setzero_ps(); 8];
+            for j in 0..8 {
+                let Some(row) = rows[j][i * 8..].first_chunk::<8>() else { return done };
+                // SAFETY: `row` has eight elements.
+                r[j] = unsafe { _mm256_loadu_ps(row.as_ptr()) };
+                if i % 2 == 0 {
+                    // A hint may name any address; nothing is read.
+                    _mm_prefetch::<_MM_HINT_T0>(row.as_ptr().wrapping_add(ahead).cast());
+                }
+            }
+            let columns = block(r);
+            for j in 0..8 {
+                let cells = &mut cells[j * width + column..j * width + column + 8];
+                // SAFETY: `cells` has eight elements.
+                unsafe { _mm256_storeu_ps(cells.as_mut_ptr(), columns[j]) };
+            }
+            done += 8;
+        }
+        done
+    }
+
+    /// The columns of an 8 x 8 block: pairs, then quads, then halves.
+    #[inline]
+    #[target_feature(enable = "avx2")]
+    fn block(r: [__m256; 8]) -> [__m256; 8] {
+        let mut p = r;
+        for i in 0..4 {
+            p[2 * i] = _mm256_unpacklo_ps(r[2 * i], r[2 * i + 1]);
+            p[2 * i + 1] = _mm256_unpackhi_ps(r[2 * i], r[2 * i + 1]);
+        }
+        let mut q = p;
+        for i in [0, 4] {
+            q[i] = _mm256_shuffle_ps(p[i], p[i + 2], 0x44);
+            q[i + 1] = _mm256_shuffle_ps(p[i], p[i + 2], 0xee);
+            q[i + 2] = _mm256_shuffle_ps(p[i + 1], p[i + 3], 0x44);
+            q[i + 3] = _mm256_shuffle_ps(p[i + 1], p[i + 3], 0xee);
+        }
+        let mut columns = q;
+        for i in 0..4 {
+            columns[i] = _mm256_permute2f128_ps(q[i], q[i + 4], 0x20);
+            columns[i + 4] = _mm256_permute2f128_ps(q[i], q[i + 4], 0x31);
+        }
+        columns
+    }
+}
+
+/// Elements that are contiguous across vectors: copies of short rows.
+fn copy(side: &Side<'_>, first: usize, k: &Range<usize>, group: &mut [Part<'_>]) {
     debug_assert_eq!(side.outer_stride, 1);
-    for (cells, i) in out.chunks_exact_mut(width).zip(k.clone()) {
-        let from = i * side.k_stride + vectors.start;
-        cells[..vectors.len()].copy_from_slice(&side.data[from..from + vectors.len()]);
+    for (i, row) in k.clone().enumerate() {
+        let row = &side.data[row * side.k_stride..(row + 1) * side.k_stride];
+        for Part { panel, out, .. } in group.iter_mut() {
+            let from = first + panel.start;
+            let cells = &mut out[i * panel.width..];
+            cells[..panel.used].copy_from_slice(&row[from..from + panel.used]);
+        }
     }
 }
 

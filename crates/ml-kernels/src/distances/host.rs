@@ -5,7 +5,7 @@ use std::ops::Range;
 use multiversion::multiversion;
 use rayon::prelude::*;
 
-use crate::contraction::host::{Engine, Workspace, chunk, lanes_over_first, matrix, ranges};
+use crate::contraction::host::{Engine, chunk, lanes_over_first, matrix, ranges, with_workspace};
 use crate::contraction::{Rule, Side, Term};
 use crate::num::order;
 use crate::sabotage::Arm;
@@ -24,7 +24,7 @@ pub(crate) fn squared_distances(arm: Arm, x: &[f32], y: &[f32], [n, m, d]: [usiz
 pub(crate) fn k_nearest(arm: Arm, x: &[f32], y: &[f32], [n, m, d]: [usize; 3], k: usize) -> (Vec<u32>, Vec<f32>) {
     let (x, y) = (Side::rows(x, n, d), Side::rows(y, m, d));
     let rule = Rule::new(Term::SquaredDifference, arm);
-    let x_lanes = lanes_over_first(n, m);
+    let x_lanes = lanes_over_first(rule.term, n, m);
     let (rows, lanes) = if x_lanes { (y, x) } else { (x, y) };
     let mut engine = Engine::new(rule, rows, lanes);
     let wanted = 4 * rayon::current_num_threads();
@@ -52,17 +52,19 @@ pub(crate) fn k_nearest(arm: Arm, x: &[f32], y: &[f32], [n, m, d]: [usize; 3], k
                 ready(&mut engine, false, y_chunk.clone());
             }
             let y_blocks = ranges(y_chunk, y_block);
-            lists.par_iter_mut().enumerate().for_each_init(Workspace::default, |ws, (task, list)| {
+            lists.par_iter_mut().enumerate().for_each(|(task, list)| {
                 let xs = &x_blocks[task / parts];
                 let part = task % parts;
                 for ys in &y_blocks[part * y_blocks.len() / parts..(part + 1) * y_blocks.len() / parts] {
-                    if x_lanes {
-                        let (tile, ld) = engine.tile(ws, ys.clone(), xs.clone());
-                        list.offer_across(ys.clone(), tile, ld);
-                    } else {
-                        let (tile, ld) = engine.tile(ws, xs.clone(), ys.clone());
-                        list.offer_along(ys.clone(), tile, ld);
-                    }
+                    with_workspace(|ws| {
+                        if x_lanes {
+                            let (tile, ld) = engine.tile(ws, ys.clone(), xs.clone());
+                            list.offer_across(ys.clone(), tile, ld);
+                        } else {
+                            let (tile, ld) = engine.tile(ws, xs.clone(), ys.clone());
+                            list.offer_along(ys.clone(), tile, ld);
+                        }
+                    });
                 }
             });
         }
@@ -118,8 +120,8 @@ impl Nearest {
             for start in (0..self.worst.len()).step_by(SCAN) {
                 let end = (start + SCAN).min(self.worst.len());
                 if any_within(&distances[start..end], &self.worst[start..end]) {
-                    for row in start..end {
-                        self.consider(row, y, distances[row]);
+                    for (row, distance) in (start..end).zip(&distances[start..end]) {
+                        self.consider(row, y, *distance);
                     }
                 }
             }

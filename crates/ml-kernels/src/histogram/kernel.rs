@@ -21,8 +21,11 @@ pub(super) fn count<R: Runtime>(g: &Gpu<R>, bins: &Chunks<u32>, n_bins: usize) -
     // Holds the first position out of bounds, or all ones.
     let bad = In { handle: g.upload_one(&[u32::MAX])?, len: 1 };
     let in_shared = n_bins <= TABLE as usize && n_bins <= g.max_elements::<u32>();
-    // Without bins there is no output to go through, but entries to check.
-    let parts = if n_bins == 0 { vec![0..0] } else { g.row_panels(n_bins, &[1]) };
+    let mut parts = g.row_panels(n_bins, &[1]);
+    if parts.is_empty() {
+        // Without bins there is no output to go through, but entries to check.
+        parts.push(0..0);
+    }
     for part in parts {
         let counts = out.view_out(g, part.clone())?;
         for panel in g.row_panels(bins.len(), &[1]) {
@@ -108,7 +111,6 @@ fn write_zeros(out: &mut Array<u32>, n: u32) {
 }
 
 #[cube(launch_unchecked)]
-#[expect(clippy::too_many_arguments, reason = "a kernel's arguments are its bindings")]
 fn count_shared(
     bins: &Array<u32>,
     counts: &mut Array<Atomic<u32>>,

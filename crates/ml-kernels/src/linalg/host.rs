@@ -174,8 +174,8 @@ impl Panel {
             }
             row[at] = div(rest, self.pivots[k]);
             self.within[k][r] = row[at];
-            for j in k + 1..=r {
-                open[j] = add(open[j], mul(row[at], self.within[k][j], P), P);
+            for (sum, x) in open.iter_mut().zip(&self.within[k]).take(r + 1).skip(k + 1) {
+                *sum = add(*sum, mul(row[at], *x, P), P);
             }
         }
         Ok(())

@@ -17,7 +17,8 @@ fn floats(n: usize, seed: u32, wide: bool) -> Vec<f32> {
 }
 
 fn case(name: &str, expr: Expr, rows: usize, cols: usize, wide: bool, small_limits: bool) -> Case {
-    let data = [floats(rows * cols, 1, wide), floats(cols, 2, wide), floats(rows, 3, wide), floats(rows * cols, 4, wide)];
+    let data =
+        [floats(rows * cols, 1, wide), floats(cols, 2, wide), floats(rows, 3, wide), floats(rows * cols, 4, wide)];
     let scalars = vec![0.75f32, -3.0];
     let program = expr.compile().expect("conformance expressions are short");
     let (n_inputs, n_scalars) = (program.n_inputs, program.n_scalars);

@@ -9,8 +9,8 @@ use super::{Kind, MAX_INPUTS};
 use crate::buffer::{Chunks, In};
 use crate::device::gpu::{CUBE, Gpu};
 use crate::num::{
-    Pins, abs, add, add_exact_range, canon, div, exp_cr, from_bits, ln_cr, max, min, mul, mul_exact_range, neg, sqrt, sub,
-    u32_to_f32,
+    Pins, abs, add, add_exact_range, canon, div, exp_cr, from_bits, ln_cr, max, min, mul, mul_exact_range, neg, sqrt,
+    sub, u32_to_f32,
 };
 use crate::sabotage::Arm;
 

@@ -108,19 +108,19 @@ pub fn map(
     }
     let arm = device.arm();
     on_device!(device,
-        host(h) => {
-            let inputs = operands.iter().map(|(k, b)| Ok((*k, b.host("operand")?))).collect::<Result<Vec<_>>>()?;
-            Ok(Buffer::from_host(device, h.install(|| host::run(&program, &inputs, &scalars, rows, cols, arm))))
-        },
-        gpu(g) => {
-            let inputs = operands
-                .iter()
-                .map(|(k, b)| Ok((*k, b.chunks("operand", device)?)))
-                .collect::<Result<Vec<_>>>()?;
-            let out = Chunks::alloc(g, total)?;
-            kernel::run(g, &program, &inputs, &scalars, rows, cols, arm, &out)?;
-            Ok(Buffer::from_chunks(device, out))
-        })
+    host(h) => {
+        let inputs = operands.iter().map(|(k, b)| Ok((*k, b.host("operand")?))).collect::<Result<Vec<_>>>()?;
+        Ok(Buffer::from_host(device, h.install(|| host::run(&program, &inputs, &scalars, rows, cols, arm))))
+    },
+    gpu(g) => {
+        let inputs = operands
+            .iter()
+            .map(|(k, b)| Ok((*k, b.chunks("operand", device)?)))
+            .collect::<Result<Vec<_>>>()?;
+        let out = Chunks::alloc(g, total)?;
+        kernel::run(g, &program, &inputs, &scalars, rows, cols, arm, &out)?;
+        Ok(Buffer::from_chunks(device, out))
+    })
 }
 
 /// Each integer as a float, rounded to nearest even.
@@ -134,13 +134,13 @@ pub fn to_f32(device: &Device, x: &Buffer<u32>) -> Result<Buffer<f32>> {
     x.expect("x", x.len(), device)?;
     let arm = device.arm();
     on_device!(device,
-        host(h) => {
-            let x = x.host("x")?;
-            Ok(Buffer::from_host(device, h.install(|| host::to_f32(x, arm))))
-        },
-        gpu(g) => {
-            let out = Chunks::alloc(g, x.len())?;
-            kernel::to_f32(g, x.chunks("x", device)?, arm, &out)?;
-            Ok(Buffer::from_chunks(device, out))
-        })
+    host(h) => {
+        let x = x.host("x")?;
+        Ok(Buffer::from_host(device, h.install(|| host::to_f32(x, arm))))
+    },
+    gpu(g) => {
+        let out = Chunks::alloc(g, x.len())?;
+        kernel::to_f32(g, x.chunks("x", device)?, arm, &out)?;
+        Ok(Buffer::from_chunks(device, out))
+    })
 }

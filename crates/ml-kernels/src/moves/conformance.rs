@@ -9,7 +9,7 @@ fn words(n: usize, seed: u32) -> Vec<f32> {
 }
 
 fn indices(n: usize, bound: usize, seed: u32) -> Vec<u32> {
-    (0..n as u32).map(|i| (scramble(i ^ seed.wrapping_mul(0x9e37_79b9)) as u64 * bound as u64 >> 32) as u32).collect()
+    (0..n as u32).map(|i| ((scramble(i ^ seed.wrapping_mul(0x9e37_79b9)) as u64 * bound as u64) >> 32) as u32).collect()
 }
 
 fn gather_case(n: usize, table_rows: usize, cols: usize, small: bool) -> Case {

@@ -79,18 +79,30 @@ pub(super) fn select_tree(scope: &mut Scope, index: X<u32>, table: &[u32]) -> X<
     level.remove(0)
 }
 
+/// `x` in a variable if it is a constant: in CUDA and HIP a bit cast takes the address of its operand.
+#[cfg(feature = "gpu")]
+fn addressable<T: NativeAssign>(scope: &mut Scope, x: NativeExpand<T>) -> NativeExpand<T> {
+    if x.expand.as_const().is_some() { x.into_mut(scope) } else { x }
+}
+
 twin! {
     /// The bits of `x`.
     pub fn bits(x: f32) -> u32,
     host: x.to_bits(),
-    gpu(scope): u32::__expand_reinterpret(scope, x)
+    gpu(scope): {
+        let x = addressable(scope, x);
+        u32::__expand_reinterpret(scope, x)
+    }
 }
 
 twin! {
     /// The float with bits `x`.
     pub fn from_bits(x: u32) -> f32,
     host: f32::from_bits(x),
-    gpu(scope): f32::__expand_reinterpret(scope, x)
+    gpu(scope): {
+        let x = addressable(scope, x);
+        f32::__expand_reinterpret(scope, x)
+    }
 }
 
 twin! {

@@ -30,29 +30,30 @@ pub fn measure(device: &Device) -> Result<Peak> {
 }
 
 /// Chains a work item keeps in flight.
+#[cfg(feature = "gpu")]
 const CHAINS: usize = 16;
 
 fn mul_add(device: &Device) -> Result<f64> {
     on_device!(device,
-        host(h) => {
-            let threads = h.install(rayon::current_num_threads);
-            let steps = 1 << 20;
-            let best = best_of(4, || {
-                let sum: f32 = h.install(|| (0..threads).into_par_iter().map(|t| host_chains(steps, t as f32)).sum());
-                std::hint::black_box(sum);
-                Ok(())
-            })?;
-            Ok((threads * steps * HOST_CHAINS * 2) as f64 / best)
-        },
-        gpu(g) => {
-            let (items, steps) = (1 << 20, 512usize);
-            let out = g.alloc_one::<f32>(items)?;
-            let best = best_of(6, || {
-                kernel::chains(g, &out, items, steps)?;
-                device.sync()
-            })?;
-            Ok((items * steps * CHAINS * 2) as f64 / best)
-        })
+    host(h) => {
+        let threads = h.install(rayon::current_num_threads);
+        let steps = 1 << 20;
+        let best = best_of(4, || {
+            let sum: f32 = h.install(|| (0..threads).into_par_iter().map(|t| host_chains(steps, t as f32)).sum());
+            std::hint::black_box(sum);
+            Ok(())
+        })?;
+        Ok((threads * steps * HOST_CHAINS * 2) as f64 / best)
+    },
+    gpu(g) => {
+        let (items, steps) = (1 << 20, 512usize);
+        let out = g.alloc_one::<f32>(items)?;
+        let best = best_of(6, || {
+            kernel::chains(g, &out, items, steps)?;
+            device.sync()
+        })?;
+        Ok((items * steps * CHAINS * 2) as f64 / best)
+    })
 }
 
 fn copy(device: &Device) -> Result<f64> {

@@ -15,7 +15,7 @@ use super::scalar::{finish, fixed, magnitude};
 use crate::buffer::{Chunks, In};
 use crate::device::gpu::{CUBE, Gpu};
 use crate::histogram::kernel::{read_word, zeroed};
-use crate::num::{Limbs, Pins, add, add64, from_bits, select_u32};
+use crate::num::{Limbs, Pins, add, add_wrap, add64, from_bits, select_u32};
 use crate::sabotage::Arm;
 
 /// Cells of a workgroup's table in shared memory, two words each.
@@ -156,6 +156,7 @@ fn add_in_tables<R: Runtime>(
                     cols,
                     n_groups,
                     width,
+                    slabs,
                     copies,
                     block_rows,
                     shift,
@@ -299,7 +300,8 @@ fn first_bad(indices: &Array<u32>, status: &mut Array<Atomic<u32>>, n: u32, n_gr
 /// What the high word gains when the low word held `old` before it gained `q.lo`.
 #[cube]
 fn upper(q: Limbs, old: u32) -> u32 {
-    q.hi + select_u32(old + q.lo < old, 1u32, 0u32)
+    let sum = add_wrap(old, q.lo);
+    add_wrap(q.hi, select_u32(sum < old, 1u32, 0u32))
 }
 
 #[cube(launch_unchecked)]
@@ -332,7 +334,7 @@ fn add_cells(
     }
 }
 
-/// A workgroup takes `block_rows` rows of `width` columns into a table of (group, column), `copies` of it side by side.
+/// A workgroup takes `block_rows` rows of one of `slabs` times `width` columns into a table of (group, column), `copies` of it side by side.
 #[cube(launch_unchecked)]
 #[expect(clippy::too_many_arguments, reason = "a kernel's arguments are its bindings")]
 fn add_tables(
@@ -344,6 +346,7 @@ fn add_tables(
     cols: u32,
     n_groups: u32,
     width: u32,
+    slabs: u32,
     copies: u32,
     block_rows: u32,
     shift: i32,
@@ -356,7 +359,6 @@ fn add_tables(
         table_hi[(k * comptime!(CUBE) + unit) as usize].store(0u32);
     }
     sync_cube();
-    let slabs = (cols + width - 1u32) / width;
     let first_col = (CUBE_POS as u32 % slabs) * width;
     let first_row = (CUBE_POS as u32 / slabs) * block_rows;
     let copy = (unit % copies) * n_groups * width;

@@ -9,7 +9,7 @@ pub(crate) fn cases() -> Vec<Case> {
     let mut cases = Vec::new();
     for (small, lengths) in [(false, &[0, 1, 2, 255, 2048, 5003][..]), (true, &[0, 1, 1025, 2600])] {
         for &n in lengths {
-            cases.push(pairs("any keys", n, small, |i| scramble(i)));
+            cases.push(pairs("any keys", n, small, scramble));
             cases.push(pairs("seven keys", n, small, |i| scramble(i) % 7));
         }
         cases.push(floats("whole range", 2300, small, whole_range));
@@ -24,7 +24,7 @@ pub(crate) fn cases() -> Vec<Case> {
         cases.push(floats("short", n, false, |_| 1.0));
     }
     // Several blocks for threads of the host, several tiles for a device.
-    cases.push(pairs("any keys", 70_001, false, |i| scramble(i)));
+    cases.push(pairs("any keys", 70_001, false, scramble));
     cases.push(pairs("close keys", 70_001, false, |i| 0x3f80_0000 + scramble(i) % 1000));
     cases
 }

@@ -101,6 +101,7 @@ fn pass<R: Runtime>(
                     counts.arg(),
                     totals.arg(),
                     tiles,
+                    tiles.div_ceil(CUBE * SCAN_RUN),
                     piece as u32,
                 );
             }
@@ -272,16 +273,14 @@ fn prefix(value: u32, work: &mut SharedMemory<u32>) -> Prefix {
 
 /// One workgroup a digit: its counts become the counts of the tiles before, `totals[piece * BINS + digit]` their sum.
 #[cube(launch_unchecked)]
-fn scan_rows(counts: &mut Array<u32>, totals: &mut Array<u32>, tiles: u32, piece: u32) {
+fn scan_rows(counts: &mut Array<u32>, totals: &mut Array<u32>, tiles: u32, steps: u32, piece: u32) {
     let mut work = SharedMemory::<u32>::new(comptime!(PREFIX_WORDS));
     let digit = CUBE_POS as u32;
     let unit = UNIT_POS;
     let mut carry = 0u32;
-    let step = comptime!(CUBE * SCAN_RUN);
-    let steps = (tiles + step - 1u32) / step;
     let mut entries = Array::<u32>::new(comptime!(SCAN_RUN as usize));
     for s in 0u32..steps {
-        let first = s * step + unit * comptime!(SCAN_RUN);
+        let first = s * comptime!(CUBE * SCAN_RUN) + unit * comptime!(SCAN_RUN);
         let mut sum = 0u32;
         #[unroll]
         for e in 0..comptime!(SCAN_RUN) {

@@ -1,6 +1,6 @@
 //! Starting centres. Every random choice is a function of (seed, start, number of the choice).
 //!
-//! A start draws all its words at once from the stream `purpose << 16 | start` (clause `randomness`). Choice i reads
+//! A start draws all its words at once from the stream `purpose << 16 | start` (clause `random`). Choice i reads
 //! words 4 i to 4 i + 3: `u` = the top 53 of the 64 bits (word 4 i, word 4 i + 1) times 2^-53, and `v` likewise from the
 //! other two. Where rows are equally likely, the row is floor((64 bits) * n / 2^64).
 //!

@@ -137,6 +137,20 @@ mod tests {
     }
 
     #[test]
+    fn only_proportions_of_weights_matter() {
+        let device = ml_kernels::Device::host();
+        let x = ml_core::Matrix::from_vec(60, 1, (0..60).map(|i| (i * i % 97) as f32).collect()).expect("finite");
+        let rows = Rows::upload(&device, &x).expect("small");
+        for seed in 0..8 {
+            let [ones, fours] = [1.0f32, 4.0].map(|w| {
+                let weights = Buffer::upload(&device, &[w; 60]).expect("small");
+                choose_rows(&rows, Some(&weights), 12, seed, 0, &Context::new(&device)).expect("chooses")
+            });
+            assert_eq!(ones, fours, "seed {seed}");
+        }
+    }
+
+    #[test]
     fn floor_ln_steps_at_powers_of_e() {
         for (k, expected) in [(1, 0), (2, 0), (3, 1), (7, 1), (8, 2), (10, 2), (20, 2), (21, 3), (1_096, 6), (1_097, 7)]
         {

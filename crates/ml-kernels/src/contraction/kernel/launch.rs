@@ -440,3 +440,75 @@ fn tile_elements(quads: usize) -> usize {
 fn suits_tiles(m: usize, n: usize, k: usize) -> bool {
     k > 0 && m.min(n) >= 8 && m * n >= 2048
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Buffer;
+    use crate::contraction::Term;
+    use crate::contraction::guard::least_exponent;
+    use crate::contraction::testing::Data;
+    use crate::device::on_device;
+    use crate::sabotage::Arm;
+
+    /// The guard on the device finds what the host finds, region by region and leaf by leaf, whichever way operands lie.
+    #[test]
+    fn least_exponents_are_the_hosts() {
+        let (batch, m, n, k) = (2, 70, 33, 1500);
+        for device in crate::conformance::test_devices() {
+            for contiguous in [Contiguous::K, Contiguous::Vectors] {
+                let mut a = Data::Subnormal.values(batch * m * k, 1);
+                a[m * k + 11] = 1e-35;
+                let b = Data::Ordinary.values(batch * n * k, 2);
+                let upload = |x: &[f32]| Buffer::upload(&device, x).expect("fits");
+                let (a_there, b_there) = (upload(&a), upload(&b));
+                let found: Vec<u32> = on_device!(&device,
+                host(_h) => continue,
+                gpu(g) => {
+                    let operand = |x, vectors| Operand { data: x, start: 0, contiguous, vectors };
+                    let (x, y) = (a_there.chunks("a", &device).expect("here"), b_there.chunks("b", &device).expect("here"));
+                    let work = Dense {
+                        rule: Rule::new(Term::Product, Arm::None),
+                        a: operand(x, m).items(g, 0..batch, k, 1).expect("fits"),
+                        b: operand(y, n).items(g, 0..batch, k, 1).expect("fits"),
+                        a_contiguous: contiguous,
+                        b_contiguous: contiguous,
+                        batch,
+                        m,
+                        n,
+                        k,
+                        tiled: false,
+                    };
+                    let least = work.least(g).expect("runs");
+                    g.read_one(&least.handle, least.len).expect("reads")
+                });
+                let mut wanted = Vec::new();
+                for (x, vectors) in [(&a, m), (&b, n)] {
+                    let at = |item: usize, v: usize, i: usize| match contiguous {
+                        Contiguous::K => x[(item * vectors + v) * k + i],
+                        Contiguous::Vectors => x[(item * k + i) * vectors + v],
+                    };
+                    for item in 0..batch {
+                        for region in (0..vectors).step_by(REGION) {
+                            for leaf in (0..k).step_by(LEAF) {
+                                let own: Vec<f32> = (region..(region + REGION).min(vectors))
+                                    .flat_map(|v| (leaf..(leaf + LEAF).min(k)).map(move |i| (v, i)))
+                                    .map(|(v, i)| at(item, v, i))
+                                    .collect();
+                                wanted.push(least_exponent(&own));
+                            }
+                        }
+                    }
+                }
+                assert_eq!(found, wanted, "{device:?} {contiguous:?}");
+                assert!(wanted.iter().max() > wanted.iter().min(), "a fixture of one exponent shows nothing");
+            }
+        }
+    }
+
+    #[test]
+    fn levels_count_the_sums_that_wait() {
+        let leaves = [0, 1, 2, 3, 4, 5, 8, 9];
+        assert_eq!(leaves.map(|n| levels(n * LEAF)), [0, 0, 1, 2, 2, 3, 3, 4]);
+    }
+}

@@ -1,265 +1,14 @@
-//! The kernels: groups of units add the lanes of a chunk side by side, and meet once in shared memory.
+//! The kernels of sums: groups of units add the lanes of a chunk side by side, and meet once in shared memory.
 
 use cubecl::prelude::*;
-use cubecl::server::Handle;
-use ml_core::Result;
 
-use super::super::runs::{Run, runs};
+use super::launch::{NARROW, PARTS, TILE};
 use super::{CHUNK, LANES};
-use crate::buffer::{Chunks, In};
-use crate::device::gpu::{CUBE, Gpu};
+use crate::device::gpu::CUBE;
 use crate::num::{Pins, add, add_exact_range};
 use crate::sabotage::Arm;
 
 type V4 = Vector<f32, Const<4>>;
-
-/// Chunks, or columns, that one workgroup adds up.
-const TILE: u32 = 32;
-
-/// Units that share a chunk, or a column, after each has joined its own lanes.
-const PARTS: u32 = CUBE / TILE;
-
-/// Longest row that one unit adds up alone.
-const NARROW: usize = 8;
-
-pub(super) fn row_sums<R: Runtime>(
-    g: &Gpu<R>,
-    x: &Chunks<f32>,
-    rows: usize,
-    cols: usize,
-    arm: Arm,
-) -> Result<Chunks<f32>> {
-    let mut cols = cols;
-    let mut sums = row_level(g, x, rows, cols, arm)?;
-    while cols > CHUNK {
-        cols = cols.div_ceil(CHUNK);
-        sums = row_level(g, &sums, rows, cols, arm)?;
-    }
-    Ok(sums)
-}
-
-/// The chunk sums of each row: (rows, cols) to (rows, ceil(cols / CHUNK)).
-fn row_level<R: Runtime>(g: &Gpu<R>, x: &Chunks<f32>, rows: usize, cols: usize, arm: Arm) -> Result<Chunks<f32>> {
-    let out = Chunks::alloc(g, rows * cols.div_ceil(CHUNK))?;
-    for run in runs(rows, cols, CHUNK, g.max_elements::<f32>()) {
-        let view = x.view(g, run.elements.clone())?;
-        let result = out.view_out(g, run.items.clone())?;
-        g.guard("row_sums", 0, || launch_rows(g, &view, result.arg(), &run, cols, arm))?;
-        out.commit(g, result)?;
-    }
-    Ok(out)
-}
-
-fn launch_rows<R: Runtime>(g: &Gpu<R>, view: &In, result: ArrayArg<R>, run: &Run, cols: usize, arm: Arm) {
-    let items = run.items.len();
-    let (nz, one) = (Pins::HOST.nz, Pins::HOST.one);
-    if cols <= NARROW {
-        // SAFETY: unit `i` below `items` reads the `cols` elements of row `i` and writes element `i`; the run has
-        // `items` rows.
-        unsafe {
-            narrow_rows::launch_unchecked::<R>(
-                g.client(),
-                g.grid(items, CUBE as usize),
-                CubeDim::new_1d(CUBE),
-                view.arg(),
-                result,
-                items as u32,
-                cols as u32,
-                nz,
-                one,
-                arm,
-            );
-        }
-        return;
-    }
-    // Places within a run are below 2^30; what is longer only enters sums that come back below it, modulo 2^32.
-    let per_row = cols.div_ceil(CHUNK);
-    let last_len = (cols - (per_row - 1) * CHUNK) as u32;
-    let grid = g.grid(items, TILE as usize);
-    let (items, per_row, cols_mod, first) = (items as u32, per_row as u32, cols as u32, run.first_chunk as u32);
-    if cols.is_multiple_of(4) && arm != Arm::SerialLanes {
-        // SAFETY: chunk `i` below `items` lies within the run's elements by construction of `runs`, as do its vectors
-        // because rows and chunks are whole vectors; one unit writes element `i`.
-        unsafe {
-            vector_chunks::launch_unchecked::<R>(
-                g.client(),
-                grid,
-                CubeDim::new_1d(CUBE),
-                view.arg_vec(4),
-                result,
-                items,
-                per_row,
-                cols_mod,
-                first,
-                last_len,
-                nz,
-                one,
-                arm,
-            );
-        }
-    } else {
-        // SAFETY: as above, element by element.
-        unsafe {
-            row_chunks::launch_unchecked::<R>(
-                g.client(),
-                grid,
-                CubeDim::new_1d(CUBE),
-                view.arg(),
-                result,
-                items,
-                per_row,
-                cols_mod,
-                first,
-                last_len,
-                nz,
-                one,
-                arm,
-            );
-        }
-    }
-}
-
-pub(super) fn col_sums<R: Runtime>(
-    g: &Gpu<R>,
-    x: &Chunks<f32>,
-    rows: usize,
-    cols: usize,
-    arm: Arm,
-) -> Result<Chunks<f32>> {
-    let mut rows = rows;
-    let mut sums = col_level(g, x, rows, cols, arm)?;
-    while rows > CHUNK {
-        rows = rows.div_ceil(CHUNK);
-        sums = col_level(g, &sums, rows, cols, arm)?;
-    }
-    Ok(sums)
-}
-
-/// The chunk sums of each column: (rows, cols) to (ceil(rows / CHUNK), cols).
-fn col_level<R: Runtime>(g: &Gpu<R>, x: &Chunks<f32>, rows: usize, cols: usize, arm: Arm) -> Result<Chunks<f32>> {
-    let chunks = rows.div_ceil(CHUNK);
-    let out = Chunks::alloc(g, chunks * cols)?;
-    let limit = g.max_elements::<f32>();
-    let chunk_rows = rows.min(CHUNK);
-    let Some(per_run) = std::num::NonZero::new(limit / chunk_rows.saturating_mul(cols)) else {
-        for chunk in 0..chunks {
-            carried_chunk(g, x, chunk * CHUNK..((chunk + 1) * CHUNK).min(rows), cols, arm, &out, chunk)?;
-        }
-        return Ok(out);
-    };
-    for first in (0..chunks).step_by(per_run.get()) {
-        let end = (first + per_run.get()).min(chunks);
-        let run_rows = first * CHUNK..(end * CHUNK).min(rows);
-        let view = x.view(g, run_rows.start * cols..run_rows.end * cols)?;
-        let result = out.view_out(g, first * cols..end * cols)?;
-        g.guard("col_sums", 0, || {
-            // SAFETY: column `i` below `items` of all chunks' columns lies within the run's rows, which the kernel
-            // bounds by `rows`; one unit writes element `i`.
-            unsafe {
-                col_chunks::launch_unchecked::<R>(
-                    g.client(),
-                    g.grid((end - first) * cols, TILE as usize),
-                    CubeDim::new_1d(CUBE),
-                    view.arg(),
-                    result.arg(),
-                    ((end - first) * cols) as u32,
-                    cols as u32,
-                    run_rows.len() as u32,
-                    Pins::HOST.nz,
-                    Pins::HOST.one,
-                    arm,
-                );
-            }
-        })?;
-        out.commit(g, result)?;
-    }
-    Ok(out)
-}
-
-/// The sums of one chunk of rows that no binding holds: a few rows at a time, lanes kept in memory between launches.
-fn carried_chunk<R: Runtime>(
-    g: &Gpu<R>,
-    x: &Chunks<f32>,
-    rows: std::ops::Range<usize>,
-    cols: usize,
-    arm: Arm,
-    out: &Chunks<f32>,
-    chunk: usize,
-) -> Result<()> {
-    let limit = g.max_elements::<f32>();
-    let strip = (limit / LANES).min(cols);
-    let step = (limit / cols).max(1);
-    for left in (0..cols).step_by(strip) {
-        let width = strip.min(cols - left);
-        let lanes = g.alloc_one::<f32>(LANES * width)?;
-        for row in rows.clone().step_by(step) {
-            let end = (row + step).min(rows.end);
-            // Whole rows where they fit, else the strip of one row.
-            let (part, offset) = if cols <= limit {
-                (row * cols..end * cols, left)
-            } else {
-                (row * cols + left..row * cols + left + width, 0)
-            };
-            let view = x.view(g, part)?;
-            let at = Carried { rows: end - row, first: row - rows.start, cols, offset, width };
-            g.guard("col_sums", 0, || at.launch(g, &view, &lanes, arm))?;
-        }
-        let result = out.view_out(g, chunk * cols + left..chunk * cols + left + width)?;
-        g.guard("col_sums", 0, || {
-            // SAFETY: `lanes` holds LANES values for each of `width` columns, the result `width` elements.
-            unsafe {
-                join_lanes::launch_unchecked::<R>(
-                    g.client(),
-                    g.grid(width, CUBE as usize),
-                    CubeDim::new_1d(CUBE),
-                    ArrayArg::from_raw_parts(lanes.clone(), LANES * width),
-                    result.arg(),
-                    width as u32,
-                    Pins::HOST.nz,
-                    Pins::HOST.one,
-                    arm,
-                );
-            }
-        })?;
-        out.commit(g, result)?;
-    }
-    Ok(())
-}
-
-/// A few rows of a strip on their way into its lanes.
-struct Carried {
-    rows: usize,
-    /// Their place in the chunk.
-    first: usize,
-    cols: usize,
-    /// Where the strip starts in a row of the view.
-    offset: usize,
-    width: usize,
-}
-
-impl Carried {
-    fn launch<R: Runtime>(&self, g: &Gpu<R>, view: &In, lanes: &Handle, arm: Arm) {
-        // SAFETY: the view holds `rows` rows of `cols` elements, or the strip of one; unit `i` below LANES * width reads
-        // and writes lane value `i` alone.
-        unsafe {
-            carry_lanes::launch_unchecked::<R>(
-                g.client(),
-                g.grid(LANES * self.width, CUBE as usize),
-                CubeDim::new_1d(CUBE),
-                view.arg(),
-                ArrayArg::from_raw_parts(lanes.clone(), LANES * self.width),
-                self.rows as u32,
-                self.first as u32,
-                self.cols as u32,
-                self.offset as u32,
-                self.width as u32,
-                Pins::HOST.nz,
-                Pins::HOST.one,
-                arm,
-            );
-        }
-    }
-}
 
 /// `a + b`, canonical unless the arm keeps subnormals.
 #[cube]
@@ -290,7 +39,15 @@ fn join(values: &mut Array<f32>, #[comptime] n: u32, p: Pins, #[comptime] arm: A
 
 /// One unit a row of at most [`NARROW`] elements: each is a lane of its own, and lanes without elements are +0.
 #[cube(launch_unchecked)]
-fn narrow_rows(x: &Array<f32>, out: &mut Array<f32>, items: u32, cols: u32, nz: f32, one: f32, #[comptime] arm: Arm) {
+pub(super) fn narrow_rows(
+    x: &Array<f32>,
+    out: &mut Array<f32>,
+    items: u32,
+    cols: u32,
+    nz: f32,
+    one: f32,
+    #[comptime] arm: Arm,
+) {
     let item = ABSOLUTE_POS as u32;
     if item < items {
         let p = Pins { nz, one };
@@ -310,7 +67,7 @@ fn narrow_rows(x: &Array<f32>, out: &mut Array<f32>, items: u32, cols: u32, nz: 
 /// A workgroup adds up TILE chunks, one unit a lane; eight chunks go side by side.
 #[cube(launch_unchecked)]
 #[expect(clippy::too_many_arguments, reason = "a kernel's arguments are its bindings")]
-fn row_chunks(
+pub(super) fn row_chunks(
     x: &Array<f32>,
     out: &mut Array<f32>,
     items: u32,
@@ -385,7 +142,7 @@ fn row_chunks(
 /// A workgroup adds up TILE chunks, eight units a chunk, each with four neighbouring lanes.
 #[cube(launch_unchecked)]
 #[expect(clippy::too_many_arguments, reason = "a kernel's arguments are its bindings")]
-fn vector_chunks(
+pub(super) fn vector_chunks(
     x: &Array<V4>,
     out: &mut Array<f32>,
     items: u32,
@@ -478,7 +235,7 @@ fn join_parts(
 /// A workgroup adds up TILE columns, counted over all chunks; eight units a column, each with four neighbouring lanes.
 #[cube(launch_unchecked)]
 #[expect(clippy::too_many_arguments, reason = "a kernel's arguments are its bindings")]
-fn col_chunks(
+pub(super) fn col_chunks(
     x: &Array<f32>,
     out: &mut Array<f32>,
     items: u32,
@@ -562,7 +319,7 @@ fn col_chunks(
 /// One unit a lane of a column of the strip: adds the rows of the view that are its own.
 #[cube(launch_unchecked)]
 #[expect(clippy::too_many_arguments, reason = "a kernel's arguments are its bindings")]
-fn carry_lanes(
+pub(super) fn carry_lanes(
     x: &Array<f32>,
     lanes: &mut Array<f32>,
     rows: u32,
@@ -594,7 +351,14 @@ fn carry_lanes(
 
 /// One unit a column of the strip: joins its lanes.
 #[cube(launch_unchecked)]
-fn join_lanes(lanes: &Array<f32>, out: &mut Array<f32>, width: u32, nz: f32, one: f32, #[comptime] arm: Arm) {
+pub(super) fn join_lanes(
+    lanes: &Array<f32>,
+    out: &mut Array<f32>,
+    width: u32,
+    nz: f32,
+    one: f32,
+    #[comptime] arm: Arm,
+) {
     let column = ABSOLUTE_POS as u32;
     if column < width {
         let p = Pins { nz, one };

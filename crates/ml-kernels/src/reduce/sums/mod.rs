@@ -4,6 +4,8 @@ pub(super) mod conformance;
 mod host;
 #[cfg(feature = "gpu")]
 mod kernel;
+#[cfg(feature = "gpu")]
+mod launch;
 mod reference;
 
 use ml_core::Result;
@@ -58,7 +60,7 @@ pub fn row_sums(device: &Device, x: &Buffer<f32>, rows: usize, cols: usize) -> R
             let x = x.host("x")?;
             Ok(Buffer::from_host(device, h.install(|| host::row_sums(x, rows, cols, arm))))
         },
-        gpu(g) => Ok(Buffer::from_chunks(device, kernel::row_sums(g, x.chunks("x", device)?, rows, cols, arm)?)))
+        gpu(g) => Ok(Buffer::from_chunks(device, launch::row_sums(g, x.chunks("x", device)?, rows, cols, arm)?)))
 }
 
 /// The sum of each column of `x`, shape (rows, cols): shape (cols). Columns without rows sum to +0.
@@ -82,5 +84,5 @@ pub fn col_sums(device: &Device, x: &Buffer<f32>, rows: usize, cols: usize) -> R
             let x = x.host("x")?;
             Ok(Buffer::from_host(device, h.install(|| host::col_sums(x, rows, cols, arm))))
         },
-        gpu(g) => Ok(Buffer::from_chunks(device, kernel::col_sums(g, x.chunks("x", device)?, rows, cols, arm)?)))
+        gpu(g) => Ok(Buffer::from_chunks(device, launch::col_sums(g, x.chunks("x", device)?, rows, cols, arm)?)))
 }
