@@ -121,6 +121,29 @@ fn ln_is_correctly_rounded() {
     });
 }
 
+#[test]
+fn slices_equal_single_calls() {
+    let x: Vec<f32> = sample(&[0, 0x3f80_0000, 0x42b1_7218, 0xc2ae_ac50]).into_iter().map(f32::from_bits).collect();
+    let mut out = vec![0.0f32; x.len()];
+    let check = |out: &[f32], single: fn(f32) -> f32| {
+        for (x, y) in x.iter().zip(out) {
+            assert_eq!(y.to_bits(), single(*x).to_bits(), "{:08x}", x.to_bits());
+        }
+    };
+    exp_cr_slice(&x, &mut out);
+    check(&out, exp_integer);
+    ln_cr_slice(&x, &mut out);
+    check(&out, ln_integer);
+    // Unequal lengths, odd ones, none.
+    for (given, taken) in [(0, 5), (1, 1), (63, 65), (129, 100)] {
+        out.fill(-7.0);
+        exp_cr_slice(&x[..given], &mut out[..taken]);
+        let n = given.min(taken);
+        check(&out[..n], exp_integer);
+        assert!(out[n..].iter().all(|y| *y == -7.0));
+    }
+}
+
 /// Calls `check` with all pairs of edges and with random pairs: any bits, and near exponents.
 fn pairs(random: usize, mut check: impl FnMut(u32, u32)) {
     let edges = edges();

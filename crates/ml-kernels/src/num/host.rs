@@ -4,6 +4,8 @@
 //! that interval round to the same float, every point inside does, the true one too (Ziv's test); about one input in
 //! 200,000 fails and takes the integer path. Nothing here is fused or reassociated: Rust does neither.
 
+use multiversion::multiversion;
+
 use super::constants::*;
 use super::exp::exp_integer;
 use super::ln::ln_integer;
@@ -46,10 +48,10 @@ fn exp_f64(x: f64) -> f64 {
     p * f64::from_bits(shifted.to_bits().wrapping_add(1023) << 52)
 }
 
-/// The host side of [`exp_cr`](fn@super::exp_cr).
+/// Both ends of the interval around e^x; different, or NaNs, if they do not decide.
 #[inline(always)]
-pub(super) fn exp(x: f32) -> f32 {
-    // Beyond these bounds the result is 0 or infinity anyway. A NaN passes both comparisons and fails the test below.
+fn exp_ends(x: f32) -> (f32, f32) {
+    // Beyond these bounds the result is 0 or infinity anyway. A NaN passes both comparisons and comes out as one.
     #[allow(clippy::manual_clamp, reason = "`clamp` says nothing of a NaN's bits")]
     let bounded = if x < -110.0 {
         -110.0
@@ -58,7 +60,13 @@ pub(super) fn exp(x: f32) -> f32 {
     } else {
         x
     };
-    let (low, high) = ends(exp_f64(f64::from(bounded)));
+    ends(exp_f64(f64::from(bounded)))
+}
+
+/// The host side of [`exp_cr`](fn@super::exp_cr).
+#[inline(always)]
+pub(super) fn exp(x: f32) -> f32 {
+    let (low, high) = exp_ends(x);
     if low == high { low } else { exp_undecided(x) }
 }
 
@@ -68,14 +76,14 @@ fn exp_undecided(x: f32) -> f32 {
     exp_integer(x)
 }
 
-/// ln(x) for positive normal x, in f64; the argument is the bits.
+/// ln(x) for positive normal x, in f64; the argument is the bits. Of no meaning for others.
 #[inline(always)]
 fn ln_f64(bits: u32) -> f64 {
     let fraction = bits & 0x007f_ffff;
     // The intervals and multipliers of `ln_integer`.
     let i = (fraction + 0x0004_0000) >> 19;
     let high = i >= 7;
-    let e = (bits >> 23) as i32 - 127 + i32::from(high);
+    let e = (bits >> 23 & 0xff) as i32 - 127 + i32::from(high);
     let m = f32::from_bits(fraction | if high { 0x3f00_0000 } else { 0x3f80_0000 });
     let index = (i & 15) as usize;
     // Exact: 24 bits times 9.
@@ -94,22 +102,66 @@ fn ln_f64(bits: u32) -> f64 {
     (f64::from(e) * F64_LN2 + F64_LN_OFFSET[index]) + (r - r * r * a)
 }
 
+/// Whether `bits` are those of a positive normal number below infinity.
+#[inline(always)]
+fn is_positive_normal(bits: u32) -> bool {
+    bits.wrapping_sub(0x0080_0000) < 0x7f00_0000
+}
+
 /// The host side of [`ln_cr`](fn@super::ln_cr).
 #[inline(always)]
 pub(super) fn ln(x: f32) -> f32 {
     let bits = x.to_bits();
-    // Positive and normal, not infinite: 2^-126 up to the largest float.
-    if bits.wrapping_sub(0x0080_0000) < 0x7f00_0000 {
-        let (low, high) = ends(ln_f64(bits));
-        if low == high {
-            return low;
-        }
-    }
-    ln_undecided(x)
+    let (low, high) = ends(ln_f64(bits));
+    if low == high && is_positive_normal(bits) { low } else { ln_undecided(x) }
 }
 
 #[cold]
 #[inline(never)]
 fn ln_undecided(x: f32) -> f32 {
     ln_integer(x)
+}
+
+/// Elements that are computed together: undecided ones cost their block a second pass.
+const LANES: usize = 64;
+
+/// [`exp_cr`](fn@super::exp_cr) of every element of `x` into `out`, as far as the shorter of both goes; on the host, in
+/// vectors.
+///
+/// # Bit identity
+/// What [`exp_cr`](fn@super::exp_cr) gives for each element, whatever the width of the vectors.
+#[multiversion(targets("x86_64+avx512f+avx512bw+avx512dq+avx512vl", "x86_64+avx2", "aarch64+neon"))]
+pub fn exp_cr_slice(x: &[f32], out: &mut [f32]) {
+    for (x, out) in x.chunks(LANES).zip(out.chunks_mut(LANES)) {
+        let mut undecided = 0u32;
+        for (x, out) in x.iter().zip(out.iter_mut()) {
+            let (low, high) = exp_ends(*x);
+            *out = low;
+            // True for NaNs.
+            undecided |= u32::from(low != high);
+        }
+        if undecided != 0 {
+            out.iter_mut().zip(x).for_each(|(out, x)| *out = exp(*x));
+        }
+    }
+}
+
+/// [`ln_cr`](fn@super::ln_cr) of every element of `x` into `out`, as far as the shorter of both goes; on the host, in
+/// vectors.
+///
+/// # Bit identity
+/// What [`ln_cr`](fn@super::ln_cr) gives for each element, whatever the width of the vectors.
+#[multiversion(targets("x86_64+avx512f+avx512bw+avx512dq+avx512vl", "x86_64+avx2", "aarch64+neon"))]
+pub fn ln_cr_slice(x: &[f32], out: &mut [f32]) {
+    for (x, out) in x.chunks(LANES).zip(out.chunks_mut(LANES)) {
+        let mut undecided = 0u32;
+        for (x, out) in x.iter().zip(out.iter_mut()) {
+            let (low, high) = ends(ln_f64(x.to_bits()));
+            *out = low;
+            undecided |= u32::from(low != high) | u32::from(!is_positive_normal(x.to_bits()));
+        }
+        if undecided != 0 {
+            out.iter_mut().zip(x).for_each(|(out, x)| *out = ln(*x));
+        }
+    }
 }

@@ -19,6 +19,7 @@ pub mod sweep;
 pub use convert::*;
 pub use divide::{div, div_from_guess, div_integer, sqrt, sqrt_from_guess, sqrt_integer};
 pub use exp::{exp_cr, exp_integer};
+pub use host::{exp_cr_slice, ln_cr_slice};
 pub use limbs::*;
 pub use ln::{ln_cr, ln_integer};
 pub use ops::*;

@@ -36,7 +36,7 @@ pub fn less(a_key: u32, a_index: u32, b_key: u32, b_index: u32) -> bool {
     a_key < b_key || (a_key == b_key && a_index < b_index)
 }
 
-/// The lesser of two values by [`key`]; a NaN only if both are.
+/// The lesser of two values by [`key`](fn@key); a NaN only if both are.
 #[cfg_attr(feature = "gpu", cube)]
 pub fn min(a: f32, b: f32) -> f32 {
     let x = key(a);
@@ -44,7 +44,7 @@ pub fn min(a: f32, b: f32) -> f32 {
     unkey(select_u32(y < x, y, x))
 }
 
-/// The greater of two values by [`key`]; a NaN if either is.
+/// The greater of two values by [`key`](fn@key); a NaN if either is.
 #[cfg_attr(feature = "gpu", cube)]
 pub fn max(a: f32, b: f32) -> f32 {
     let x = key(a);

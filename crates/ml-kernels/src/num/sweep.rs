@@ -1,6 +1,6 @@
 //! The scalar functions over ranges of bit patterns, for exhaustive runs and for digests that devices must reproduce.
 //!
-//! Each [`Function`] maps 32 bits to 32 bits. Functions of two arguments take the second from [`second`]: a value as
+//! Each [`Function`] maps 32 bits to 32 bits. Functions of two arguments take the second from [`second`](fn@second): a value as
 //! good as random that walks through all bit patterns as the first does.
 
 use std::ops::Range;
@@ -94,46 +94,46 @@ functions! {
     Sqrt = "sqrt", sqrt_bits(x, y, p) { bits(sqrt(from_bits(x))) }
     /// [`div`](fn@div) of two values with any bits.
     Div = "div", div_bits(x, y, p) { bits(div(from_bits(x), from_bits(y))) }
-    /// [`add`] of two finite canonical values.
+    /// [`add`](fn@add) of two finite canonical values.
     Add = "add", add_bits(x, y, p) { bits(add(finite(x), finite(y), p)) }
-    /// [`sub`] of two finite canonical values of like exponents.
+    /// [`sub`](fn@sub) of two finite canonical values of like exponents.
     Sub = "sub", sub_bits(x, y, p) { bits(sub(finite(x), finite(x ^ (y & 0x81ff_ffffu32)), p)) }
-    /// [`mul`] of two finite canonical values.
+    /// [`mul`](fn@mul) of two finite canonical values.
     Mul = "mul", mul_bits(x, y, p) { bits(mul(finite(x), finite(y), p)) }
     /// [`u32_to_f32`](fn@u32_to_f32).
     U32ToF32 = "u32_to_f32", u32_to_f32_bits(x, y, p) { bits(u32_to_f32(x)) }
-    /// [`i32_to_f32`].
+    /// [`i32_to_f32`](fn@i32_to_f32).
     I32ToF32 = "i32_to_f32", i32_to_f32_bits(x, y, p) { bits(i32_to_f32(i32_from_bits(x))) }
     /// [`i64_to_f32`](fn@i64_to_f32).
     I64ToF32 = "i64_to_f32", i64_to_f32_bits(x, y, p) { bits(i64_to_f32(Limbs { hi: y >> (x & 31u32), lo: x })) }
-    /// [`f32_to_u32_sat`].
+    /// [`f32_to_u32_sat`](fn@f32_to_u32_sat).
     F32ToU32 = "f32_to_u32", f32_to_u32_bits(x, y, p) { f32_to_u32_sat(from_bits(x)) }
-    /// [`f32_to_i32_sat`].
+    /// [`f32_to_i32_sat`](fn@f32_to_i32_sat).
     F32ToI32 = "f32_to_i32", f32_to_i32_bits(x, y, p) { i32_bits(f32_to_i32_sat(from_bits(x))) }
-    /// [`f32_to_fixed`], both words folded into one.
+    /// [`f32_to_fixed`](fn@f32_to_fixed), both words folded into one.
     F32ToFixed = "f32_to_fixed", f32_to_fixed_bits(x, y, p) {
         let fixed = f32_to_fixed(from_bits(x), exponent(y));
         fixed.lo ^ mul_lo(fixed.hi, 0x85eb_ca6bu32)
     }
-    /// [`scale_pow2`].
+    /// [`scale_pow2`](fn@scale_pow2).
     ScalePow2 = "scale_pow2", scale_pow2_bits(x, y, p) { bits(scale_pow2(from_bits(x), exponent(y))) }
-    /// [`key`].
+    /// [`key`](fn@key).
     Key = "key", key_bits(x, y, p) { key(from_bits(x)) }
-    /// [`unkey`].
+    /// [`unkey`](fn@unkey).
     Unkey = "unkey", unkey_bits(x, y, p) { bits(unkey(x)) }
-    /// [`min`] and [`max`] folded into one word.
+    /// [`min`](fn@min) and [`max`](fn@max) folded into one word.
     MinMax = "min_max", min_max_bits(x, y, p) {
         let least = bits(min(from_bits(x), from_bits(y)));
         least ^ mul_lo(bits(max(from_bits(x), from_bits(y))), 0x85eb_ca6bu32)
     }
-    /// [`draw`], its four words folded into one.
+    /// [`draw`](fn@draw), its four words folded into one.
     Draw = "draw", draw_bits(x, y, p) {
         let w = draw(Limbs { hi: y, lo: 7u32 }, 3u32, Limbs { hi: 1u32, lo: x }, 2u32, ROUNDS);
         w.w0 ^ mul_lo(w.w1, 0x85eb_ca6bu32) ^ mul_lo(w.w2, 0xc2b2_ae35u32) ^ mul_lo(w.w3, 0x27d4_eb2fu32)
     }
-    /// [`uniform_open`].
+    /// [`uniform_open`](fn@uniform_open).
     Uniform = "uniform", uniform_bits(x, y, p) { bits(uniform_open(x)) }
-    /// [`bounded`].
+    /// [`bounded`](fn@bounded).
     Bounded = "bounded", bounded_bits(x, y, p) { bounded(Limbs { hi: y, lo: x }, 1_000_003u32) }
 }
 

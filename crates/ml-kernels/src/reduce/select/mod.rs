@@ -40,7 +40,7 @@ impl Order {
 /// elements; [`DataError::TooLarge`] if `cols` exceeds 2^32 - 1; a device failure.
 ///
 /// # Bit identity
-/// Clause `order`: [`crate::num::key`] orders the values (both zeros are one value and come back as +0; NaN is greater
+/// Clause `order`: [`key`](fn@crate::num::key) orders the values (both zeros are one value and come back as +0; NaN is greater
 /// than everything, all NaNs are one value and come back as 0x7fc00000); of equal values the one with the lowest index
 /// is chosen.
 ///
