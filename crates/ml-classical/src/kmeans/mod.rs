@@ -9,8 +9,8 @@
 //!   empty, because nothing was to be taken or because its only row was taken, sits on the centre of the largest
 //!   cluster, ties to the lowest.
 //! - **Stop**: when the squared movement of all centres together is at most `tol` times the mean variance of the
-//!   columns. The movement is summed on the host in double precision, in row-major order. A labelling that repeats moves
-//!   no centre, so it stops the iteration under every `tol`.
+//!   columns. The movement is summed on the host in double precision, in row-major order. Unless empty clusters are
+//!   filled, a labelling that repeats moves no centre, so it stops the iteration under every `tol`.
 //! - **Inertia**: the sum of the squared distances (sums). If the last update moved a centre, rows are assigned once
 //!   more, so that labels and inertia always belong to the centres.
 //! - **Several starts** (`n_init`): the lowest inertia wins, ties to the earliest start.
