@@ -1,6 +1,8 @@
 //! Tests of `matmul` beyond its conformance cases.
 
-use super::conformance::{Fixture, cases};
+#[cfg(feature = "sabotage")]
+use super::conformance::Fixture;
+use super::conformance::cases;
 use super::*;
 use crate::conformance::{Outcome, test_devices};
 use crate::contraction::testing::Data;
