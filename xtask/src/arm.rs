@@ -189,8 +189,8 @@ fn build(tree: &Path) -> Result<()> {
     println!("arm: building for {TARGET}");
     let linker = format!("target.{TARGET}.linker=\"aarch64-linux-gnu-gcc\"");
     let mut command = chroot(tree);
-    command.args(["env", "--unset=RUSTUP_TOOLCHAIN", "CARGO_HOME=/cargo", "CARGO_TARGET_DIR=/target"]);
-    command.args(["--chdir=/src", "cargo", "build", "--locked", "--offline", "--release", "--package", "xtask"]);
+    command.args(["env", "--chdir=/src", "--unset=RUSTUP_TOOLCHAIN", "CARGO_HOME=/cargo", "CARGO_TARGET_DIR=/target"]);
+    command.args(["cargo", "build", "--locked", "--offline", "--release", "--package", "xtask"]);
     process::run(command.args(["--target", TARGET, "--config", &linker]))
 }
 
@@ -199,8 +199,8 @@ fn emulate(tree: &Path, line: &[&str]) -> Result<()> {
     println!("arm: {}", line.join(" "));
     let mut command = chroot(tree);
     command.args(["env", "--chdir=/src", "qemu-aarch64", "-L", "/usr/aarch64-linux-gnu"]).args(line);
-    // The columns of the machine are not those of the emulated one.
-    process::run(command.env_remove("ISOBIT_DEVICES"))
+    // The columns of this machine are not those of the emulated one, and cargo is not to build others for it.
+    process::run(command.env_remove("ISOBIT_DEVICES").env_remove("CARGO"))
 }
 
 #[cfg(test)]
