@@ -1,6 +1,6 @@
 //! `fixtures`: the committed data is the data that its manifests name.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 use sha2::{Digest, Sha256};
@@ -9,14 +9,18 @@ use crate::error::{Error, Result};
 use crate::process;
 
 /// Verify every file below `fixtures/` against the length and sha256 of its manifest.
-#[derive(clap::Args)]
-pub struct Args {}
+#[derive(clap::Args, Default)]
+pub struct Args {
+    /// Also write the hostile fixtures, which are made by code, to this folder: CSV, floats in digits that read back exactly
+    #[arg(long, value_name = "DIR")]
+    write_hostile: Option<PathBuf>,
+}
 
 /// Runs the task.
 ///
 /// # Errors
 /// [`Error::Found`] naming every file that is not what its manifest says, or that no manifest names.
-pub fn run(_args: &Args) -> Result<()> {
+pub fn run(args: &Args) -> Result<()> {
     let dir = process::root().join("fixtures");
     let found = check(&dir)?;
     for line in &found.problems {
@@ -26,6 +30,29 @@ pub fn run(_args: &Args) -> Result<()> {
         return Err(Error::Found(format!("fixtures: {} problems", found.problems.len())));
     }
     println!("fixtures: {} files in {} sets are as their manifests say", found.files, found.sets);
+    args.write_hostile.as_deref().map_or(Ok(()), write_hostile)
+}
+
+/// One CSV a hostile fixture: its columns, then `y` and `label` if it has them.
+fn write_hostile(dir: &Path) -> Result<()> {
+    std::fs::create_dir_all(dir).map_err(Error::file(dir))?;
+    for fixture in ml_identity::fixtures::hostile()? {
+        let cols = fixture.x().cols();
+        let mut head: Vec<String> = (0..cols).map(|c| format!("x{c}")).collect();
+        head.extend(fixture.y().map(|_| "y".to_owned()));
+        head.extend(fixture.labels().map(|_| "label".to_owned()));
+        let mut text = head.join(",") + "\n";
+        for row in 0..fixture.x().rows() {
+            let values = &fixture.x().as_slice()[row * cols..(row + 1) * cols];
+            let mut cells: Vec<String> = values.iter().map(|v| format!("{v:e}")).collect();
+            cells.extend(fixture.y().map(|y| format!("{:e}", y[row])));
+            cells.extend(fixture.labels().map(|l| l[row].to_string()));
+            text += &(cells.join(",") + "\n");
+        }
+        let path = dir.join(format!("{}.csv", fixture.name().replace(['/', ':'], "-")));
+        std::fs::write(&path, text).map_err(Error::file(&path))?;
+        println!("fixtures: {}", path.display());
+    }
     Ok(())
 }
 
@@ -86,7 +113,7 @@ fn wrong(path: &Path, entry: &Value) -> Option<String> {
     None
 }
 
-fn entries(dir: &Path) -> Result<Vec<std::path::PathBuf>> {
+fn entries(dir: &Path) -> Result<Vec<PathBuf>> {
     let read = std::fs::read_dir(dir).map_err(Error::file(dir))?;
     let mut paths = read.map(|e| e.map(|e| e.path())).collect::<std::io::Result<Vec<_>>>().map_err(Error::file(dir))?;
     paths.sort();

@@ -174,7 +174,9 @@ fn swiftshader() -> Result<()> {
 /// Downloads one package and unpacks it below `dir`; the driver's place in it, if it has one.
 fn unpack(package: &str, dir: &Path) -> Result<Option<PathBuf>> {
     println!("setup: looking for {SWIFTSHADER} in {package}");
-    let download = |dir: &Path| process::run(apt(&["download", "--quiet=2", package]).current_dir(dir));
+    let download = |dir: &Path| {
+        process::run(apt(&["download", "--quiet=2", "--option", "APT::Sandbox::User=root", package]).current_dir(dir))
+    };
     if download(dir).is_err() {
         update();
         if let Err(e) = download(dir) {

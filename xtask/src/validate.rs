@@ -64,7 +64,7 @@ struct Validate<'a> {
 pub fn run(args: &Args) -> Result<()> {
     let mut v = Validate { args, columns: vec!["host".to_owned()], manifests: Vec::new(), done: Vec::new() };
     if args.setup {
-        v.step("setup", |_| setup::run(&setup::Args {}));
+        v.always("setup", |_| setup::run(&setup::Args {}));
     }
     v.find_columns();
     let features = v.features();
@@ -72,7 +72,7 @@ pub fn run(args: &Args) -> Result<()> {
 
     v.step("fmt", |v| v.cargo(&["fmt", "--all", "--check"]));
     v.step("tidy", |_| crate::tidy::run(&crate::tidy::Args {}));
-    v.step("fixtures", |_| crate::fixtures::run(&crate::fixtures::Args {}));
+    v.step("fixtures", |_| crate::fixtures::run(&crate::fixtures::Args::default()));
     v.step("host-only dependencies", |_| host_only_dependencies());
     v.step("host-only check", |v| v.cargo(&["check", "--locked", "--package", "isobit"]));
     v.step("host-only clippy", |v| {
@@ -143,10 +143,14 @@ impl Validate<'_> {
         self.args.only.is_empty() || self.args.only.iter().any(|text| name.contains(text))
     }
 
+    /// A step, if it is wanted.
     fn step(&mut self, name: &str, work: impl FnOnce(&Self) -> Result<()>) {
-        if !self.wanted(name) {
-            return;
+        if self.wanted(name) {
+            self.always(name, work);
         }
+    }
+
+    fn always(&mut self, name: &str, work: impl FnOnce(&Self) -> Result<()>) {
         println!("\n== {name}");
         let start = Instant::now();
         let outcome = match work(self) {

@@ -333,10 +333,11 @@ fn expansions(stream: TokenStream, source: &Source, findings: &mut Vec<Finding>)
         if let TokenTree::Group(group) = token {
             expansions(group.stream(), source, findings);
         }
-        // `prelude :: add :: expand`, each `::` two tokens.
-        let operation = word(i + 3);
-        if word(i) == "prelude"
-            && word(i + 6) == "expand"
+        // `add :: expand`, the `::` being two tokens. Only `fma` has no namesake among our own.
+        let operation = word(i);
+        let native = operation == "fma" || i.checked_sub(3).is_some_and(|before| word(before) == "prelude");
+        if native
+            && word(i + 3) == "expand"
             && ["add", "sub", "mul", "div", "rem", "fma", "neg"].contains(&operation.as_str())
         {
             let text = format!("`{operation}::expand` outside {INTRINSICS}: intrinsics are spelled there");
@@ -441,10 +442,13 @@ mod tests {
             "mod inner { #[cube] fn f(x: f32) -> f32 { x + x } }",
             "macro_rules! m { () => { #[cube] fn f(x: f32) -> f32 { x } } }",
             "fn f(s: &mut Scope) { cubecl::prelude::add::expand(s, 1, 2); }",
+            "fn f(s: &mut Scope) { fma::expand::<f32>(s, 1, 2, 3); }",
         ] {
             assert_eq!(findings(PATH, text).len(), 1, "{text}");
         }
-        assert!(findings(PATH, "fn host(x: f32) -> f32 { x + x }").is_empty(), "host code is not meant");
+        for host in ["fn host(x: f32) -> f32 { x + x }", "fn f(s: &mut Scope) { num::add::expand(s, 1, 2); }"] {
+            assert!(findings(PATH, host).is_empty(), "{host}");
+        }
     }
 
     #[test]

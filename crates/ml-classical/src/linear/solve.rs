@@ -14,8 +14,8 @@ use super::scale::{Centred, exponent, power_of_two, single};
 use crate::finite::all_finite;
 use crate::record::record_f32;
 
-/// Steps after the first. Each divides the error by the condition of the normal equations' own error: by a thousand or
-/// more for a Cholesky factor that was accepted, and no further than to the rounding of the residual.
+/// Steps after the first. Each leaves that part of the error by which the factor misses the equations, a thousandth or less
+/// as a rule and a 64th at most; the rounding of the residual sets the end.
 pub(super) const CORRECTIONS: usize = 3;
 
 /// A Cholesky factor is good enough if the first correction is at most this part of the first solution.

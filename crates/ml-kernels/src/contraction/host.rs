@@ -30,7 +30,7 @@ const LANE_BLOCK: usize = 512;
 const OWN_LANE_BLOCK: usize = 64;
 
 /// Most packed elements of one operand that are held at once.
-const PACK_LIMIT: usize = 1 << 24;
+pub(crate) const PACK_LIMIT: usize = 1 << 24;
 
 /// Both operands of one contraction, with what has been packed of them.
 pub(crate) struct Engine<'a> {
@@ -40,6 +40,8 @@ pub(crate) struct Engine<'a> {
     step: (usize, usize),
     rows: Side<'a>,
     lanes: Side<'a>,
+    /// Most packed elements of one operand that are held at once.
+    pack_limit: usize,
     ready_rows: Option<Ready>,
     ready_lanes: Option<Ready>,
 }
@@ -76,13 +78,14 @@ pub(crate) fn with_workspace<T>(work: impl FnOnce(&mut Workspace) -> T) -> T {
 }
 
 impl<'a> Engine<'a> {
-    pub(crate) fn new(rule: Rule, rows: Side<'a>, lanes: Side<'a>) -> Self {
-        debug_assert_eq!(rows.k, lanes.k);
-        Self::on(Isa::detect(), rule, rows, lanes)
+    pub(crate) fn new(rule: Rule, rows: Side<'a>, lanes: Side<'a>, pack_limit: usize) -> Self {
+        Engine { pack_limit, ..Self::on(Isa::detect(), rule, rows, lanes) }
     }
 
     fn on(isa: Isa, rule: Rule, rows: Side<'a>, lanes: Side<'a>) -> Self {
-        Engine { rule, isa, step: isa.tile(rule.term), rows, lanes, ready_rows: None, ready_lanes: None }
+        debug_assert_eq!(rows.k, lanes.k);
+        let pack_limit = PACK_LIMIT;
+        Engine { rule, isa, step: isa.tile(rule.term), rows, lanes, pack_limit, ready_rows: None, ready_lanes: None }
     }
 
     fn form(&self, lanes: bool, parallel: bool) -> Form {
@@ -108,6 +111,18 @@ impl<'a> Engine<'a> {
     /// Width of a panel of lanes or of rows: blocks are multiples of it.
     pub(crate) fn step(&self, lanes: bool) -> usize {
         if lanes { self.step.1 } else { self.step.0 }
+    }
+
+    /// Whether blocks of `block` vectors of one operand should be packed once for all tasks. Not if the other operand's
+    /// `others` vectors are one block, so that only one task needs them and packs them into its cache; and not if K is
+    /// so long that a block would not fit the memory for it: then each task packs a leaf at a time.
+    pub(crate) fn shares(&self, others: usize, other_block: usize, block: usize) -> bool {
+        others > other_block && block.saturating_mul(self.rows.k) <= self.pack_limit
+    }
+
+    /// How many vectors, in whole blocks, are held in packed form at once.
+    pub(crate) fn chunk(&self, block: usize) -> usize {
+        (self.pack_limit / self.rows.k.max(1) / block).max(1) * block
     }
 
     /// Packs the row vectors `range` for all tasks.
@@ -231,25 +246,20 @@ pub(crate) fn ranges(range: Range<usize>, step: usize) -> Vec<Range<usize>> {
     range.clone().step_by(step.max(1)).map(|start| start..(start + step).min(range.end)).collect()
 }
 
-/// How many vectors of `k` elements, in whole blocks, are held in packed form at once.
-pub(crate) fn chunk(k: usize, block: usize) -> usize {
-    (PACK_LIMIT / k.max(1) / block).max(1) * block
-}
-
 /// Computes every cell and gives each tile to `sink(rows, lanes, tile, distance of rows)`, in parallel.
-pub(crate) fn tiles(
+fn tiles(
     rule: Rule,
     rows: Side<'_>,
     lanes: Side<'_>,
+    pack_limit: usize,
     sink: impl Fn(Range<usize>, Range<usize>, &[f32], usize) + Sync,
 ) {
-    let mut engine = Engine::new(rule, rows, lanes);
+    let mut engine = Engine::new(rule, rows, lanes, pack_limit);
     let (row_block, lane_block) = engine.blocks(4 * rayon::current_num_threads());
-    // An operand whose vectors serve one block of the other only is packed by that block's task, in its cache.
-    let share_rows = lanes.outer > lane_block;
-    let share_lanes = rows.outer > row_block;
-    let row_chunks = ranges(0..rows.outer, if share_rows { chunk(rows.k, row_block) } else { rows.outer.max(1) });
-    let lane_chunks = ranges(0..lanes.outer, if share_lanes { chunk(rows.k, lane_block) } else { lanes.outer.max(1) });
+    let share_rows = engine.shares(lanes.outer, lane_block, row_block);
+    let share_lanes = engine.shares(rows.outer, row_block, lane_block);
+    let row_chunks = ranges(0..rows.outer, if share_rows { engine.chunk(row_block) } else { rows.outer.max(1) });
+    let lane_chunks = ranges(0..lanes.outer, if share_lanes { engine.chunk(lane_block) } else { lanes.outer.max(1) });
     for lane_chunk in &lane_chunks {
         if share_lanes {
             engine.ready_lanes(lane_chunk.clone());
@@ -280,10 +290,14 @@ pub(crate) fn lanes_over_first(term: Term, m: usize, n: usize) -> bool {
 
 /// All cells, row-major, a row for each vector of `a` and a column for each of `b`.
 pub(crate) fn matrix(rule: Rule, a: Side<'_>, b: Side<'_>, out: &mut [f32]) {
+    matrix_within(PACK_LIMIT, rule, a, b, out);
+}
+
+fn matrix_within(pack_limit: usize, rule: Rule, a: Side<'_>, b: Side<'_>, out: &mut [f32]) {
     let n = b.outer;
     let cells = Cells::new(out);
     if lanes_over_first(rule.term, a.outer, n) {
-        tiles(rule, b, a, |cols, rows, tile, ld| {
+        tiles(rule, b, a, pack_limit, |cols, rows, tile, ld| {
             for (lane, row) in rows.enumerate() {
                 let values = (0..cols.len()).map(|i| tile[i * ld + lane]);
                 // SAFETY: tiles are disjoint, so no other task touches these cells.
@@ -291,7 +305,7 @@ pub(crate) fn matrix(rule: Rule, a: Side<'_>, b: Side<'_>, out: &mut [f32]) {
             }
         });
     } else {
-        tiles(rule, a, b, |rows, cols, tile, ld| {
+        tiles(rule, a, b, pack_limit, |rows, cols, tile, ld| {
             for (i, row) in rows.enumerate() {
                 let values = tile[i * ld..i * ld + cols.len()].iter().copied();
                 // SAFETY: tiles are disjoint, so no other task touches these cells.
@@ -340,7 +354,7 @@ mod tests {
     fn run(term: Term, arm: Arm, data: Data) -> (Vec<u32>, usize, usize) {
         let (m, n, k) = (11, 70, 1300);
         let (a, b) = (data.values(m * k, 7), data.values(n * k, 8));
-        let engine = Engine::new(Rule::new(term, arm), Side::rows(&a, m, k), Side::rows(&b, n, k));
+        let engine = Engine::new(Rule::new(term, arm), Side::rows(&a, m, k), Side::rows(&b, n, k), PACK_LIMIT);
         let mut ws = Workspace::default();
         let (tile, ld) = engine.tile(&mut ws, 0..m, 0..n);
         let cells = tile.chunks(ld).flat_map(|row| row[..n].iter().map(|v| v.to_bits())).collect();
@@ -376,7 +390,8 @@ mod tests {
         let halves: Vec<f32> = Data::Ordinary.values(k, 9).iter().map(|v| v / 2.0).collect();
         let (a, b) =
             (odd(&halves, -51), odd(&Data::Ordinary.values(k, 10).iter().map(|v| v / 2.0).collect::<Vec<_>>(), -51));
-        let engine = Engine::new(Rule::new(Term::Product, Arm::None), Side::rows(&a, 1, k), Side::rows(&b, 1, k));
+        let rule = Rule::new(Term::Product, Arm::None);
+        let engine = Engine::new(rule, Side::rows(&a, 1, k), Side::rows(&b, 1, k), PACK_LIMIT);
         let mut ws = Workspace::default();
         let got = engine.tile(&mut ws, 0..1, 0..1).0[0].to_bits();
         assert!(ws.plain > 0 && ws.flushed == 0);
@@ -400,6 +415,27 @@ mod tests {
                     assert_eq!(run(*isa), run(Isa::Base), "{isa:?} {term:?} {data:?}");
                 }
             }
+        }
+    }
+
+    /// Operands too large to be packed whole are packed in pieces, or a leaf at a time; neither shows.
+    #[test]
+    fn packing_in_pieces_changes_nothing() {
+        for (m, n, k) in [(700, 1300, 3), (300, 1100, 1030), (1100, 40, 64)] {
+            let (a, b) = (Data::Subnormal.values(m * k, 13), Data::Subnormal.values(n * k, 14));
+            let rule = Rule::new(Term::Product, Arm::None);
+            let run = |pack_limit: usize| {
+                let mut out = vec![f32::NAN; m * n];
+                matrix_within(pack_limit, rule, Side::rows(&a, m, k), Side::columns(&b, n, k), &mut out);
+                out.iter().map(|v| v.to_bits()).collect::<Vec<u32>>()
+            };
+            let whole = run(usize::MAX);
+            for pack_limit in [1, 2000, 150_000] {
+                assert_eq!(run(pack_limit), whole, "{m}x{n}x{k} within {pack_limit}");
+            }
+            let (i, j) = (m - 1, n - 2);
+            let wanted = cell(Term::Product, k, |p| a[i * k + p], |p| b[p * n + j]);
+            assert_eq!(whole[i * n + j], wanted.to_bits());
         }
     }
 }

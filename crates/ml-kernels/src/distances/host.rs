@@ -5,7 +5,7 @@ use std::ops::Range;
 use multiversion::multiversion;
 use rayon::prelude::*;
 
-use crate::contraction::host::{Engine, chunk, lanes_over_first, matrix, ranges, with_workspace};
+use crate::contraction::host::{Engine, PACK_LIMIT, lanes_over_first, matrix, ranges, with_workspace};
 use crate::contraction::{Rule, Side, Term};
 use crate::num::order;
 use crate::sabotage::Arm;
@@ -21,12 +21,23 @@ pub(crate) fn squared_distances(arm: Arm, x: &[f32], y: &[f32], [n, m, d]: [usiz
 }
 
 /// The `k` nearest rows of `y` for each row of `x`: indices and squared distances, n x k.
-pub(crate) fn k_nearest(arm: Arm, x: &[f32], y: &[f32], [n, m, d]: [usize; 3], k: usize) -> (Vec<u32>, Vec<f32>) {
+pub(crate) fn k_nearest(arm: Arm, x: &[f32], y: &[f32], dims: [usize; 3], k: usize) -> (Vec<u32>, Vec<f32>) {
+    k_nearest_within(PACK_LIMIT, arm, x, y, dims, k)
+}
+
+fn k_nearest_within(
+    pack_limit: usize,
+    arm: Arm,
+    x: &[f32],
+    y: &[f32],
+    [n, m, d]: [usize; 3],
+    k: usize,
+) -> (Vec<u32>, Vec<f32>) {
     let (x, y) = (Side::rows(x, n, d), Side::rows(y, m, d));
     let rule = Rule::new(Term::SquaredDifference, arm);
     let x_lanes = lanes_over_first(rule.term, n, m);
     let (rows, lanes) = if x_lanes { (y, x) } else { (x, y) };
-    let mut engine = Engine::new(rule, rows, lanes);
+    let mut engine = Engine::new(rule, rows, lanes, pack_limit);
     let wanted = 4 * rayon::current_num_threads();
     let (row_block, lane_block) = engine.blocks(1);
     let (mut x_block, y_block) = if x_lanes { (lane_block, row_block) } else { (row_block, lane_block) };
@@ -35,19 +46,19 @@ pub(crate) fn k_nearest(arm: Arm, x: &[f32], y: &[f32], [n, m, d]: [usize; 3], k
     }
     // Where x alone keeps too few threads busy, several tasks share its rows, each with its own part of y.
     let parts = (wanted / n.div_ceil(x_block).max(1)).clamp(1, m.div_ceil(y_block).max(1));
-    let (share_x, share_y) = (m > y_block, n > x_block);
+    let (share_x, share_y) = (engine.shares(m, y_block, x_block), engine.shares(n, x_block, y_block));
     let ready = |engine: &mut Engine<'_>, is_x: bool, range: Range<usize>| {
         if is_x == x_lanes { engine.ready_lanes(range) } else { engine.ready_rows(range) }
     };
     let (mut index, mut distance) = (Vec::with_capacity(n * k), Vec::with_capacity(n * k));
-    for x_chunk in ranges(0..n, if share_x { chunk(d, x_block) } else { n }) {
+    for x_chunk in ranges(0..n, if share_x { engine.chunk(x_block) } else { n }) {
         if share_x {
             ready(&mut engine, true, x_chunk.clone());
         }
         let x_blocks = ranges(x_chunk, x_block);
         let mut lists: Vec<Nearest> =
             (0..x_blocks.len() * parts).map(|task| Nearest::new(x_blocks[task / parts].len(), k, arm)).collect();
-        for y_chunk in ranges(0..m, if share_y { chunk(d, y_block) } else { m }) {
+        for y_chunk in ranges(0..m, if share_y { engine.chunk(y_block) } else { m }) {
             if share_y {
                 ready(&mut engine, false, y_chunk.clone());
             }
@@ -173,4 +184,25 @@ fn any_within(distances: &[f32], bounds: &[u32]) -> bool {
         any |= (d.to_bits() | 0x8000_0000) <= *bound;
     }
     any
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::contraction::testing::Data;
+    use crate::distances::reference;
+
+    /// Operands too large to be packed whole are packed in pieces, or a leaf at a time; neither shows.
+    #[test]
+    fn packing_in_pieces_changes_nothing() {
+        for dims in [[1300, 700, 3], [3, 2000, 5], [70, 150, 1030]] {
+            let [n, m, d] = dims;
+            let (x, y) = (Data::Ties.values(n * d, 15), Data::Ties.values(m * d, 16));
+            let wanted = reference::k_nearest(&x, &y, dims, 3);
+            for pack_limit in [1, 2000, 100_000] {
+                let got = k_nearest_within(pack_limit, Arm::None, &x, &y, dims, 3);
+                assert!(got == wanted, "{dims:?} within {pack_limit}");
+            }
+        }
+    }
 }

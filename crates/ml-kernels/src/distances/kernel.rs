@@ -19,7 +19,7 @@ const PANEL: usize = 1 << 24;
 const X_ROWS: usize = 1 << 16;
 
 /// Lists that keep a large device busy: fewer rows of x than this have several lists each, of parts of y.
-const BUSY: usize = 1 << 14;
+const BUSY: usize = 1 << 17;
 
 /// All squared distances, n x m, row-major.
 pub(crate) fn squared_distances<R: Runtime>(
@@ -58,7 +58,9 @@ pub(crate) fn k_nearest<R: Runtime>(
     let flip = if device.arm() == Arm::TiesLast { u32::MAX } else { 0 };
     let (index, distance) = (Chunks::alloc(g, n * k)?, Chunks::alloc(g, n * k)?);
     let x_step = n.min(X_ROWS).min(limit / k).max(1);
-    let y_step = m.min(PANEL.min(limit) / x_step).max(1);
+    // Whole multiples of 64 rows start where a binding may start.
+    let fitting = (PANEL.min(limit) / x_step).max(1);
+    let y_step = m.min(if fitting >= 64 { fitting / 64 * 64 } else { fitting });
     for x_rows in (0..n).step_by(x_step).map(|at| at..(at + x_step).min(n)) {
         let parts = (BUSY / x_rows.len()).clamp(1, y_step.div_ceil(64)).min(limit / (k * x_rows.len())).max(1);
         let lists = Lists::new(g, x_rows.len(), k, parts, flip)?;

@@ -16,7 +16,8 @@ use crate::sort::count_u32;
 ///
 /// # Errors
 /// [`DataError::Index`] naming the first entry that is not below `n_bins`; [`DataError::TooLarge`] unless there are
-/// fewer than 2^32 entries and bins; a device failure. Empty `bins` give zeros. On a device the call waits for the check.
+/// fewer than 2^32 entries and bins; a device failure. Empty `bins` give zeros. On a device the call waits for the
+/// check.
 ///
 /// # Bit identity
 /// Clause `scatter`: integers, so that any order counts the same.

@@ -107,6 +107,8 @@ pub(crate) fn cases() -> Vec<Case> {
         cases.push(solution("subnormal", 90, 3, hostile, small));
         cases.push(eigen_case(40, small));
     }
+    cases.push(eigen_case(0, false));
+    cases.push(eigen_case(1, false));
     let mut flat = vec![1.0f32; 9];
     cases.push(factor("first column repeated", 3, flat.clone(), false));
     flat[0] = -1.0;

@@ -45,22 +45,26 @@ struct Rotation {
 
 /// `a`: (n, n), of which the lower triangle is read; its length was checked.
 pub(super) fn decompose(a: &[f64], n: usize) -> Result<Eigen> {
-    if let Some(index) = a.iter().position(|x| !x.is_finite()) {
-        return Err(Error::NonFinite { stage: "symmetric_eigen.input".to_owned(), index });
-    }
     if n == 0 {
         return Ok(Eigen { values: Vec::new(), vectors: Vec::new() });
     }
-    // An exact power of two keeps squares of very large and very small elements within range.
-    let exponent = exponent(a.iter().fold(0.0f64, |m, x| m.max(x.abs())));
-    let (shrink, grow) = (power_of_two(-exponent), power_of_two(exponent));
     let mut s = vec![0.0f64; n * n];
+    let mut largest = 0.0f64;
     for i in 0..n {
         for j in 0..=i {
-            s[i * n + j] = a[i * n + j] * shrink;
-            s[j * n + i] = s[i * n + j];
+            let x = a[i * n + j];
+            if !x.is_finite() {
+                return Err(Error::NonFinite { stage: "symmetric_eigen.input".to_owned(), index: i * n + j });
+            }
+            largest = largest.max(x.abs());
+            s[i * n + j] = x;
+            s[j * n + i] = x;
         }
     }
+    // An exact power of two keeps squares of very large and very small elements within range.
+    let exponent = exponent(largest);
+    let (shrink, grow) = (power_of_two(-exponent), power_of_two(exponent));
+    s.iter_mut().for_each(|x| *x *= shrink);
     let mut t = tridiagonalise(&mut s, n);
     let mut panels = Panels::identity(n);
     iterate(&mut t.diagonal, &mut t.off, |batch| panels.rotate(batch))?;

@@ -125,7 +125,7 @@ pub fn cholesky_solve(device: &Device, l: &Buffer<f32>, b: &Buffer<f32>, n: usiz
 /// Computations*, section 8.3), all in double precision.
 ///
 /// # Errors
-/// [`Error::NonFinite`] if `a` holds a value that is not finite or an eigenvalue exceeds single precision;
+/// [`Error::NonFinite`] if the triangle holds a value that is not finite or an eigenvalue exceeds single precision;
 /// [`Error::NoConvergence`] after 50 iterations for one eigenvalue; [`DataError::Shape`]; [`DataError::TooLarge`]; a
 /// device failure.
 ///

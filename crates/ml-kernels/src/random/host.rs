@@ -13,7 +13,7 @@ const PART: usize = 1 << 14;
 /// Blocks made side by side.
 const LANES: usize = 16;
 
-/// The words from word `4 block` on: [`philox4x32`](fn@crate::num::philox4x32) with a loop over blocks inside each round.
+/// The words from word `4 block` on: [`philox4x32`](fn@crate::num::philox4x32) with a loop over blocks in each round.
 #[multiversion(targets("x86_64+avx512f+avx512bw+avx512dq+avx512vl", "x86_64+avx2", "aarch64+neon"))]
 fn fill(out: &mut [u32], stream: Stream, block: u64) {
     for (group, words) in out.chunks_mut(4 * LANES).enumerate() {

@@ -146,7 +146,8 @@ mod tests {
                 f32::from_bits((r & 0x807f_ffff) | (field << 23))
             };
             let values: Vec<f32> = (0..rows * cols).map(value).collect();
-            let indices: Vec<u32> = (0..rows).map(|r| scramble(seed.wrapping_add(r as u32)) % n_groups as u32).collect();
+            let group = |r: usize| scramble(seed.wrapping_add(r as u32)) % n_groups as u32;
+            let indices: Vec<u32> = (0..rows).map(group).collect();
             prop_assert_eq!(run(&values, &indices, cols, n_groups), oracle(&values, &indices, cols, n_groups));
         }
     }

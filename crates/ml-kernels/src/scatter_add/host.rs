@@ -143,8 +143,8 @@ fn add_rows(table: &mut [i64], first: usize, values: &[f32], indices: &[u32], co
 /// `canon(x) * scale` rounded half to even; `scale` is a power of two and the product at most 2^62.
 ///
 /// All steps but the two roundings to integers are exact: the product is that of an f32 and a power of two; `high` is
-/// an integer of at most 30 bits; `low` is at most 2^31 and a multiple of the last place of the product (or 0 where that
-/// place is above 2^32). The even integer `high * 2^32` changes no tie, so rounding `low` rounds the product.
+/// an integer up to 2^30; `low` is at most 2^31 and a multiple of the product's last place (or 0 where that place is
+/// above 2^32). The even integer `high * 2^32` changes no tie, so rounding `low` rounds the product.
 #[inline(always)]
 fn fixed(x: f32, scale: f64) -> i64 {
     /// 1.5 * 2^52: adding it leaves a rounded integer in the low bits.
@@ -152,10 +152,11 @@ fn fixed(x: f32, scale: f64) -> i64 {
     /// 2^32.
     const WORD: f64 = 4_294_967_296.0;
     let product = f64::from(canon(x)) * scale;
-    let shifted = product * (1.0 / WORD) + INTEGER;
-    let low = product - (shifted - INTEGER) * WORD;
+    let high_shifted = product * (1.0 / WORD) + INTEGER;
+    let high = high_shifted - INTEGER;
+    let low = product - high * WORD;
     let integer = |shifted: f64| shifted.to_bits().wrapping_sub(INTEGER.to_bits()) as i64;
-    (integer(shifted) << 32) + integer(low + INTEGER)
+    (integer(high_shifted) << 32) + integer(low + INTEGER)
 }
 
 /// What the sabotage arm does: float additions in ascending order of rows.

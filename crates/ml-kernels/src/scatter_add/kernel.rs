@@ -334,7 +334,8 @@ fn add_cells(
     }
 }
 
-/// A workgroup takes `block_rows` rows of one of `slabs` times `width` columns into a table of (group, column), `copies` of it side by side.
+/// A workgroup takes `block_rows` rows of one of `slabs` times `width` columns into a table of (group, column);
+/// `copies` of the table lie side by side.
 #[cube(launch_unchecked)]
 #[expect(clippy::too_many_arguments, reason = "a kernel's arguments are its bindings")]
 fn add_tables(

@@ -1,15 +1,15 @@
 //! Sums of rows by group, in integers: histograms of floats, centroid sums, gradients of embeddings.
 //!
-//! Contract clause `scatter`. Let 2^E exceed every |value| (E from the exact greatest exponent of the whole buffer), and
-//! 2^b be the least power of two that is not below the number of rows. Every value becomes the integer
-//! `q = value * 2^s`, rounded half to even, with `s = 62 - E - b`; then |q| <= 2^(62 - b), and no sum of q over rows
-//! exceeds 2^62. Integer sums do not depend on their order. The sum becomes the nearest float, ties to even, and is
-//! multiplied by 2^-s, which is exact but for the flush to zero below.
+//! Contract clause `scatter`. Let E be the least integer with |value| < 2^E for every value of the whole buffer, and
+//! 2^b the least power of two that is not below the number of rows. Every value becomes the integer `q = value * 2^s`,
+//! rounded half to even, with `s = 62 - E - b`; then |q| <= 2^(62 - b), and no sum of q over rows exceeds 2^62. Integer
+//! sums do not depend on their order. The sum becomes the nearest float, ties to even, and is multiplied by 2^-s,
+//! exactly but for the flush to zero below.
 //!
 //! **Resolution.** Each value is rounded to a multiple of 2^(E + b - 62): values below 2^(b - 63) times the greatest
 //! one vanish, and a sum of n values is off by at most n/2 such steps before its last rounding. For a million rows
-//! (b = 20) the step is 2^-42 of the greatest value, 2^18 times finer than its last place. A group of values that are
-//! all far smaller than the greatest of the buffer keeps only what lies above the step.
+//! (b = 20) the step is 2^(E - 42), 2^18 times finer than the last place of the greatest value. A group of values that
+//! are all far smaller than the greatest of the buffer keeps only what lies above the step.
 
 pub(crate) mod conformance;
 mod host;
@@ -32,8 +32,8 @@ use crate::sort::count_u32;
 /// # Errors
 /// [`DataError::Shape`] for a length that does not match; [`DataError::Index`] naming the first row whose group is not
 /// below `n_groups`; [`DataError::NonFinite`] naming the first value that is not finite; [`DataError::TooLarge`] unless
-/// `rows` and the result have fewer than 2^32 elements each; a device failure. On a device the call waits for these
-/// checks. No rows give zeros, no columns or no groups an empty result.
+/// there are fewer than 2^32 rows and elements of the result and fewer than 2^31 columns; a device failure. On a device
+/// the call waits for these checks. No rows give zeros, no columns or no groups an empty result.
 ///
 /// # Bit identity
 /// Clause `scatter`: exact integers with one rounding at the end, see the [module](self). A sum beyond the greatest

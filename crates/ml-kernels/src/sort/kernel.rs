@@ -3,8 +3,8 @@
 //! A pass is three launches for each piece of the input (a piece fits one binding; there is rarely more than one):
 //! 1. `count_digits`: how often each digit occurs in each tile;
 //! 2. `scan_rows`: for each digit the running count over tiles, and the piece's total;
-//! 3. `scatter`: each tile sorts itself by the digit and writes every element to its place. Inside a tile each unit owns
-//!    a run of neighbouring elements and counts its digits in a column of its own, so that a prefix over (digit, unit)
+//! 3. `scatter`: each tile sorts itself by the digit and writes every element to its place. In a tile each unit owns a
+//!    run of neighbouring elements and counts its digits in a column of its own, so that a prefix over (digit, unit)
 //!    numbers equal digits in their order: no ballot, no atomic decides a place.
 
 use cubecl::prelude::*;

@@ -10,7 +10,7 @@ use super::blocks::{Block, cut, put};
 use super::cells::{CellPlan, cells, join_pair, join_parts};
 use super::guard::{self, least_exponents};
 use super::tile::{self, tiles};
-use super::{Contiguous, REGION, ShapeLaunch, TilePlan};
+use super::{Contiguous, REGION, ShapeLaunch, TILE_K, TilePlan};
 use crate::buffer::{Chunks, In};
 use crate::contraction::{LEAF, Rule};
 use crate::device::gpu::{CUBE, Gpu};
@@ -313,30 +313,38 @@ impl Dense {
     }
 
     fn tiles<R: Runtime>(&self, g: &Gpu<R>, least: &In, target: In) -> Result<()> {
+        self.tiles_as(g, self.choose(g), least, target)
+    }
+
+    /// How the tiled kernel runs here. Every choice gives the same bits.
+    fn choose<R: Runtime>(&self, g: &Gpu<R>) -> Choice {
         let limit = g.max_elements::<f32>();
         let leaves = self.k.div_ceil(LEAF);
-        let squares = |side: usize| self.batch * self.m.div_ceil(side) * self.n.div_ceil(side);
         let splits = leaves > 1 && self.batch * leaves * self.m * self.n <= limit;
-        let large = self.m.min(self.n) > 64 && squares(128) * if splits { leaves } else { 1 } >= BUSY;
-        let (quads, side) = if large { (2, 128) } else { (1, 64) };
-        let split = splits && squares(side) < 2 * BUSY;
+        let large = self.m.min(self.n) > 64 && self.count(2) * if splits { leaves } else { 1 } >= BUSY;
+        let quads = if large { 2 } else { 1 };
         let runtime = R::name(g.client());
-        let registers = runtime == "cuda" || runtime == "hip";
-        let plan = TilePlan {
-            a: self.a_contiguous,
-            b: self.b_contiguous,
+        Choice {
             quads,
-            ragged: !self.k.is_multiple_of(super::TILE_K),
-            prefetch: registers,
-            unroll: if registers { 16 } else { 8 },
-            rule: self.rule,
-        };
-        if !split {
-            return self.squares(g, plan, least, &target, squares(side), leaves);
+            split: splits && self.count(quads) < 2 * BUSY,
+            prefetch: runtime == "cuda" || runtime == "hip",
+            waiting: WAITING.min(limit),
+        }
+    }
+
+    /// Squares of all items.
+    fn count(&self, quads: usize) -> usize {
+        self.batch * self.m.div_ceil(64 * quads) * self.n.div_ceil(64 * quads)
+    }
+
+    fn tiles_as<R: Runtime>(&self, g: &Gpu<R>, choice: Choice, least: &In, target: In) -> Result<()> {
+        let leaves = self.k.div_ceil(LEAF);
+        if !choice.split {
+            return self.squares(g, choice, least, &target, leaves);
         }
         let len = self.batch * leaves * self.m * self.n;
         let parts = In { handle: g.alloc_one::<f32>(len)?, len };
-        self.squares(g, plan, least, &parts, squares(side) * leaves, 1)?;
+        self.squares(g, choice, least, &parts, 1)?;
         let cells = self.m * self.n;
         g.guard("matmul: join", 0, || {
             // SAFETY: the kernel's bound is the number of cells; `parts` holds each of them once a leaf.
@@ -358,20 +366,28 @@ impl Dense {
         })
     }
 
-    /// Launches `cubes` squares, as many at once as have room for their joined leaves.
+    /// Launches all squares, `leaves_each` leaves a workgroup, as many at once as have room for their joined leaves.
     fn squares<R: Runtime>(
         &self,
         g: &Gpu<R>,
-        plan: TilePlan,
+        choice: Choice,
         least: &In,
         target: &In,
-        cubes: usize,
         leaves_each: usize,
     ) -> Result<()> {
+        let plan = TilePlan {
+            a: self.a_contiguous,
+            b: self.b_contiguous,
+            quads: choice.quads,
+            ragged: !self.k.is_multiple_of(TILE_K),
+            prefetch: choice.prefetch,
+            unroll: if choice.prefetch { TILE_K } else { TILE_K / 2 },
+            rule: self.rule,
+        };
+        let cubes = self.count(choice.quads) * self.k.div_ceil(LEAF) / leaves_each;
         let width = if self.n.is_multiple_of(4) { 4 } else { 1 };
         let each = levels(leaves_each * LEAF) * tile_elements(plan.quads);
-        let room = WAITING.min(g.max_elements::<f32>());
-        let at_once = room.checked_div(each).unwrap_or(cubes).clamp(1, cubes);
+        let at_once = choice.waiting.checked_div(each).unwrap_or(cubes).clamp(1, cubes);
         // A binding of vectors holds one at least.
         let len = (at_once * each).max(4);
         let waiting = In { handle: g.alloc_one::<f32>(len)?, len };
@@ -404,6 +420,19 @@ impl Dense {
         }
         Ok(())
     }
+}
+
+/// How the tiled kernel runs: who computes, never what is added to what.
+#[derive(Debug, Clone, Copy)]
+struct Choice {
+    /// Quads of cells a unit computes along each side.
+    quads: usize,
+    /// Whether each workgroup sums one leaf and another kernel joins them.
+    split: bool,
+    /// Whether tiles are fetched one ahead.
+    prefetch: bool,
+    /// Most elements of joined leaves that wait at once.
+    waiting: usize,
 }
 
 fn join_two<R: Runtime>(g: &Gpu<R>, rule: Rule, before: &Handle, sum: &Handle, len: usize) -> Result<()> {
@@ -442,73 +471,4 @@ fn suits_tiles(m: usize, n: usize, k: usize) -> bool {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::Buffer;
-    use crate::contraction::Term;
-    use crate::contraction::guard::least_exponent;
-    use crate::contraction::testing::Data;
-    use crate::device::on_device;
-    use crate::sabotage::Arm;
-
-    /// The guard on the device finds what the host finds, region by region and leaf by leaf, whichever way operands lie.
-    #[test]
-    fn least_exponents_are_the_hosts() {
-        let (batch, m, n, k) = (2, 70, 33, 1500);
-        for device in crate::conformance::test_devices() {
-            for contiguous in [Contiguous::K, Contiguous::Vectors] {
-                let mut a = Data::Subnormal.values(batch * m * k, 1);
-                a[m * k + 11] = 1e-35;
-                let b = Data::Ordinary.values(batch * n * k, 2);
-                let upload = |x: &[f32]| Buffer::upload(&device, x).expect("fits");
-                let (a_there, b_there) = (upload(&a), upload(&b));
-                let found: Vec<u32> = on_device!(&device,
-                host(_h) => continue,
-                gpu(g) => {
-                    let operand = |x, vectors| Operand { data: x, start: 0, contiguous, vectors };
-                    let (x, y) = (a_there.chunks("a", &device).expect("here"), b_there.chunks("b", &device).expect("here"));
-                    let work = Dense {
-                        rule: Rule::new(Term::Product, Arm::None),
-                        a: operand(x, m).items(g, 0..batch, k, 1).expect("fits"),
-                        b: operand(y, n).items(g, 0..batch, k, 1).expect("fits"),
-                        a_contiguous: contiguous,
-                        b_contiguous: contiguous,
-                        batch,
-                        m,
-                        n,
-                        k,
-                        tiled: false,
-                    };
-                    let least = work.least(g).expect("runs");
-                    g.read_one(&least.handle, least.len).expect("reads")
-                });
-                let mut wanted = Vec::new();
-                for (x, vectors) in [(&a, m), (&b, n)] {
-                    let at = |item: usize, v: usize, i: usize| match contiguous {
-                        Contiguous::K => x[(item * vectors + v) * k + i],
-                        Contiguous::Vectors => x[(item * k + i) * vectors + v],
-                    };
-                    for item in 0..batch {
-                        for region in (0..vectors).step_by(REGION) {
-                            for leaf in (0..k).step_by(LEAF) {
-                                let own: Vec<f32> = (region..(region + REGION).min(vectors))
-                                    .flat_map(|v| (leaf..(leaf + LEAF).min(k)).map(move |i| (v, i)))
-                                    .map(|(v, i)| at(item, v, i))
-                                    .collect();
-                                wanted.push(least_exponent(&own));
-                            }
-                        }
-                    }
-                }
-                assert_eq!(found, wanted, "{device:?} {contiguous:?}");
-                assert!(wanted.iter().max() > wanted.iter().min(), "a fixture of one exponent shows nothing");
-            }
-        }
-    }
-
-    #[test]
-    fn levels_count_the_sums_that_wait() {
-        let leaves = [0, 1, 2, 3, 4, 5, 8, 9];
-        assert_eq!(leaves.map(|n| levels(n * LEAF)), [0, 0, 1, 2, 2, 3, 3, 4]);
-    }
-}
+mod tests;

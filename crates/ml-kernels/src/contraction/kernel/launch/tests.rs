@@ -1,0 +1,130 @@
+//! Tests of what launches decide: the guard's exponents, and that no choice of kernel shows.
+
+use super::*;
+use crate::contraction::guard::least_exponent;
+use crate::contraction::testing::Data;
+use crate::contraction::{Term, cell};
+use crate::device::on_device;
+use crate::sabotage::Arm;
+use crate::{Buffer, Device};
+
+/// `batch` contractions of whole operands on `device`.
+#[derive(Clone, Copy)]
+struct Whole<'a> {
+    term: Term,
+    contiguous: Contiguous,
+    a: &'a Buffer<f32>,
+    b: &'a Buffer<f32>,
+    dims: [usize; 4],
+}
+
+impl Whole<'_> {
+    fn dense<R: Runtime>(&self, g: &Gpu<R>, device: &Device, align: usize) -> Dense {
+        let [batch, m, n, k] = self.dims;
+        let block = |x: &Buffer<f32>, vectors| {
+            let data = x.chunks("x", device).expect("lives here");
+            let operand = Operand { data, start: 0, contiguous: self.contiguous, vectors };
+            operand.items(g, 0..batch, k, align).expect("fits")
+        };
+        Dense {
+            rule: Rule::new(self.term, Arm::None),
+            a: block(self.a, m),
+            b: block(self.b, n),
+            a_contiguous: self.contiguous,
+            b_contiguous: self.contiguous,
+            batch,
+            m,
+            n,
+            k,
+            tiled: align > 1,
+        }
+    }
+}
+
+/// The guard on the device finds what the host finds, region by region and leaf by leaf, whichever way operands lie.
+#[test]
+fn least_exponents_are_the_hosts() {
+    let (batch, m, n, k) = (2, 70, 33, 1500);
+    for device in crate::conformance::test_devices() {
+        for contiguous in [Contiguous::K, Contiguous::Vectors] {
+            let mut a = Data::Subnormal.values(batch * m * k, 1);
+            a[m * k + 11] = 1e-35;
+            let b = Data::Ordinary.values(batch * n * k, 2);
+            let upload = |x: &[f32]| Buffer::upload(&device, x).expect("fits");
+            let (a_there, b_there) = (upload(&a), upload(&b));
+            let whole = Whole { term: Term::Product, contiguous, a: &a_there, b: &b_there, dims: [batch, m, n, k] };
+            let found: Vec<u32> = on_device!(&device,
+            host(_h) => continue,
+            gpu(g) => {
+                let least = whole.dense(g, &device, 1).least(g).expect("runs");
+                g.read_one(&least.handle, least.len).expect("reads")
+            });
+            let mut wanted = Vec::new();
+            for (x, vectors) in [(&a, m), (&b, n)] {
+                let at = |item: usize, v: usize, i: usize| match contiguous {
+                    Contiguous::K => x[(item * vectors + v) * k + i],
+                    Contiguous::Vectors => x[(item * k + i) * vectors + v],
+                };
+                for item in 0..batch {
+                    for region in (0..vectors).step_by(REGION) {
+                        for leaf in (0..k).step_by(LEAF) {
+                            let own: Vec<f32> = (region..(region + REGION).min(vectors))
+                                .flat_map(|v| (leaf..(leaf + LEAF).min(k)).map(move |i| (v, i)))
+                                .map(|(v, i)| at(item, v, i))
+                                .collect();
+                            wanted.push(least_exponent(&own));
+                        }
+                    }
+                }
+            }
+            assert_eq!(found, wanted, "{device:?} {contiguous:?}");
+            assert!(wanted.iter().max() > wanted.iter().min(), "a fixture of one exponent shows nothing");
+        }
+    }
+}
+
+/// Squares of either size, leaves split or not, prefetched or not, all at once or one by one: the reference's bytes. Five
+/// leaves, so that a serial join would show.
+#[test]
+fn every_choice_gives_the_same_bits() {
+    let (m, n, k) = (20, 68, 4100);
+    let (ordinary, subnormal) = ((Data::Ordinary, Term::Product), (Data::Subnormal, Term::SquaredDifference));
+    let runs = [
+        (ordinary, 1, false, false, WAITING),
+        (ordinary, 1, false, true, 3 * tile_elements(1)),
+        (ordinary, 1, true, true, WAITING),
+        (ordinary, 2, false, true, WAITING),
+        (ordinary, 2, true, false, WAITING),
+        (subnormal, 1, false, true, WAITING),
+        (subnormal, 1, true, false, 1),
+    ];
+    for ((data, term), quads, split, prefetch, waiting) in runs {
+        let choice = Choice { quads, split, prefetch, waiting };
+        let (a, b) = (data.values(m * k, 3), data.values(n * k, 4));
+        let wanted: Vec<u32> =
+            (0..m * n).map(|i| cell(term, k, |p| a[i / n * k + p], |p| b[i % n * k + p]).to_bits()).collect();
+        for device in crate::conformance::test_devices() {
+            let upload = |x: &[f32]| Buffer::upload(&device, x).expect("fits");
+            let (a_there, b_there) = (upload(&a), upload(&b));
+            let whole = Whole { term, contiguous: Contiguous::K, a: &a_there, b: &b_there, dims: [1, m, n, k] };
+            let found: Vec<f32> = on_device!(&device,
+            host(_h) => continue,
+            gpu(g) => {
+                let work = whole.dense(g, &device, 4);
+                let least = work.least(g).expect("runs");
+                let out = In { handle: g.alloc_one::<f32>(m * n).expect("fits"), len: m * n };
+                let handle = out.handle.clone();
+                work.tiles_as(g, choice, &least, out).expect("runs");
+                g.read_one(&handle, m * n).expect("reads")
+            });
+            let found: Vec<u32> = found.iter().map(|v| v.to_bits()).collect();
+            assert!(found == wanted, "{device:?} {choice:?} {term:?}");
+        }
+    }
+}
+
+#[test]
+fn levels_count_the_sums_that_wait() {
+    let leaves = [0, 1, 2, 3, 4, 5, 8, 9];
+    assert_eq!(leaves.map(|n| levels(n * LEAF)), [0, 0, 1, 2, 2, 3, 3, 4]);
+}
