@@ -355,8 +355,11 @@ fn add_tables(
     let table_lo = SharedMemory::<Atomic<u32>>::new(comptime!(TABLE as usize));
     let table_hi = SharedMemory::<Atomic<u32>>::new(comptime!(TABLE as usize));
     let unit = UNIT_POS;
+    // Two loops: CubeCL's optimiser of SPIR-V keeps one of two atomic stores of the same value in one block of code.
     for k in 0u32..comptime!(TABLE / CUBE) {
         table_lo[(k * comptime!(CUBE) + unit) as usize].store(0u32);
+    }
+    for k in 0u32..comptime!(TABLE / CUBE) {
         table_hi[(k * comptime!(CUBE) + unit) as usize].store(0u32);
     }
     sync_cube();

@@ -381,7 +381,6 @@ impl Dense {
             quads: choice.quads,
             ragged: !self.k.is_multiple_of(TILE_K),
             prefetch: choice.prefetch,
-            unroll: if choice.prefetch { TILE_K } else { TILE_K / 2 },
             rule: self.rule,
         };
         let cubes = self.count(choice.quads) * self.k.div_ceil(LEAF) / leaves_each;

@@ -43,8 +43,6 @@ struct TilePlan {
     ragged: bool,
     /// Whether the next tile is fetched before this one is used: faster where registers are the compiler's to give.
     prefetch: bool,
-    /// Steps of K that are unrolled.
-    unroll: usize,
     rule: Rule,
 }
 

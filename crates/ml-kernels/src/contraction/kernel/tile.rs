@@ -162,35 +162,75 @@ fn step(
     }
 }
 
-/// One tile's 16 steps.
-#[cube]
-#[allow(clippy::too_many_arguments)]
-fn steps(
-    sa: &SharedMemory<V4>,
-    sb: &SharedMemory<V4>,
-    acc: &mut Array<V4>,
+/// The turns of one leaf that a unit takes, and its place in them.
+#[derive(CubeType, Clone, Copy)]
+struct Turns {
+    from: usize,
+    end: usize,
+    /// Past the last tile that this workgroup adds.
+    last: usize,
+    tiles: usize,
+    /// Which cells the unit computes, and what it fetches.
     ty: usize,
     tx: usize,
-    plain: bool,
+    part_unit: usize,
+    for_a: bool,
+}
+
+/// Adds a leaf's tiles. The two loops of `flushed` are two pieces of code, so that the plain one is unrolled and its
+/// registers are its own.
+#[cube]
+#[allow(clippy::too_many_arguments)]
+fn add_leaf(
+    a: &Array<V4>,
+    b: &Array<V4>,
+    sa: &mut SharedMemory<V4>,
+    sb: &mut SharedMemory<V4>,
+    acc: &mut Array<V4>,
+    hold: &mut Array<V4>,
+    pa: &Place,
+    pb: &Place,
+    t: &Turns,
     pins: &Pins4,
+    #[comptime] flushed: bool,
     #[comptime] plan: TilePlan,
 ) {
-    let descending = comptime!(plan.rule.arm == Arm::DescendingLeaf);
-    if plain {
-        for block in 0..comptime!(TILE_K / plan.unroll) {
-            let from = block * comptime!(plan.unroll);
+    for turn in t.from..t.end {
+        if comptime!(plan.prefetch) {
+            if turn + 1usize < t.last {
+                let tile = tile_at(turn + 1usize, t.tiles, comptime!(plan.rule.arm));
+                fetch_both(a, b, hold, pa, pb, tile, t.part_unit, t.for_a, plan);
+            }
+        } else {
+            let tile = tile_at(turn, t.tiles, comptime!(plan.rule.arm));
+            fetch_both(a, b, hold, pa, pb, tile, t.part_unit, t.for_a, plan);
+            stash_both(sa, sb, hold, t.part_unit, t.for_a, plan);
+            sync_cube();
+        }
+        if comptime!(flushed) {
+            for k in 0..TILE_K {
+                step(sa, sb, acc, step_at(k, comptime!(plan.rule.arm)), t.ty, t.tx, pins, true, plan);
+            }
+        } else {
             #[unroll]
-            for k in 0..comptime!(plan.unroll) {
-                let at = if comptime!(descending) { comptime!(TILE_K - 1) - (from + k) } else { from + k };
-                step(sa, sb, acc, at, ty, tx, pins, false, plan);
+            for k in 0..TILE_K {
+                step(sa, sb, acc, step_at(k, comptime!(plan.rule.arm)), t.ty, t.tx, pins, false, plan);
             }
         }
-    } else {
-        for k in 0..TILE_K {
-            let at = if comptime!(descending) { comptime!(TILE_K - 1) - k } else { k };
-            step(sa, sb, acc, at, ty, tx, pins, true, plan);
+        sync_cube();
+        if comptime!(plan.prefetch) {
+            if turn + 1usize < t.last {
+                stash_both(sa, sb, hold, t.part_unit, t.for_a, plan);
+            }
+            sync_cube();
         }
     }
+}
+
+/// The element of a tile that is added in step `k`.
+#[cube]
+fn step_at(k: usize, #[comptime] arm: Arm) -> usize {
+    if comptime!(arm == Arm::DescendingLeaf) { comptime!(TILE_K - 1) - k } else { k }
 }
 
 /// The tile of K that is added in turn `turn`.
@@ -205,8 +245,8 @@ fn tile_at(turn: usize, tiles: usize, #[comptime] arm: Arm) -> usize {
     at
 }
 
-/// Products or distances of `batch` items: the `count` squares from `first` on. `least` holds the guard's exponents, `waiting` each unit's joined leaves; `c`
-/// is (item, part of leaves, row, column).
+/// Products or distances of `batch` items: the `count` squares from `first` on. `least` holds the guard's exponents,
+/// `waiting` each unit's joined leaves; `c` is (item, part of leaves, row, column).
 #[cube(launch_unchecked)]
 #[allow(clippy::too_many_arguments)]
 pub(super) fn tiles<N: Size>(
@@ -289,27 +329,20 @@ pub(super) fn tiles<N: Size>(
                 acc[x] = V4::new(0.0f32);
             }
             let plain = plain_here(least, &shape, item, row, col, leaf, plan);
-            let end = at_most((leaf + 1usize) * LEAF_TILES, tiles);
-            for turn in leaf * LEAF_TILES..end {
-                if comptime!(plan.prefetch) {
-                    if turn + 1usize < last_tile {
-                        let tile = tile_at(turn + 1usize, tiles, comptime!(plan.rule.arm));
-                        fetch_both(a, b, &mut hold, &pa, &pb, tile, part_unit, for_a, plan);
-                    }
-                } else {
-                    let tile = tile_at(turn, tiles, comptime!(plan.rule.arm));
-                    fetch_both(a, b, &mut hold, &pa, &pb, tile, part_unit, for_a, plan);
-                    stash_both(&mut sa, &mut sb, &hold, part_unit, for_a, plan);
-                    sync_cube();
-                }
-                steps(&sa, &sb, &mut acc, ty, tx, plain, &pins, plan);
-                sync_cube();
-                if comptime!(plan.prefetch) {
-                    if turn + 1usize < last_tile {
-                        stash_both(&mut sa, &mut sb, &hold, part_unit, for_a, plan);
-                    }
-                    sync_cube();
-                }
+            let turns = Turns {
+                from: leaf * LEAF_TILES,
+                end: at_most((leaf + 1usize) * LEAF_TILES, tiles),
+                last: last_tile,
+                tiles,
+                ty,
+                tx,
+                part_unit,
+                for_a,
+            };
+            if plain {
+                add_leaf(a, b, &mut sa, &mut sb, &mut acc, &mut hold, &pa, &pb, &turns, &pins, false, plan);
+            } else {
+                add_leaf(a, b, &mut sa, &mut sb, &mut acc, &mut hold, &pa, &pb, &turns, &pins, true, plan);
             }
             // Joined leaves wait as a binary counter: level i holds 2^i of them.
             let done = leaf - first_leaf;
