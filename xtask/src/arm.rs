@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use crate::error::{Error, Result};
-use crate::{process, setup};
+use crate::{evidence, process, setup};
 
 /// Cross-compile for aarch64, and run conformance and certification of its host under qemu (Debian, as root).
 #[derive(clap::Args, Default)]
@@ -198,7 +198,11 @@ fn build(tree: &Path) -> Result<()> {
 fn emulate(tree: &Path, line: &[&str]) -> Result<()> {
     println!("arm: {}", line.join(" "));
     let mut command = chroot(tree);
-    command.args(["env", "--chdir=/src", "qemu-aarch64", "-L", "/usr/aarch64-linux-gnu"]).args(line);
+    // The tree has no history and no cargo xtask: a certificate is to name those it comes from.
+    command.args(["env", "--chdir=/src"]);
+    command.arg(format!("ISOBIT_COMMIT={}", evidence::commit()));
+    command.arg(format!("ISOBIT_COMMAND={}", evidence::command_line()));
+    command.args(["qemu-aarch64", "-L", "/usr/aarch64-linux-gnu"]).args(line);
     // The columns of this machine are not those of the emulated one, and cargo is not to build others for it.
     process::run(command.env_remove("ISOBIT_DEVICES").env_remove("CARGO"))
 }

@@ -142,7 +142,12 @@ pub fn commit() -> String {
 }
 
 /// The command as it was given, the program's path left out.
+///
+/// A task that runs this program elsewhere says in `ISOBIT_COMMAND` how it was called itself.
 pub fn command_line() -> String {
+    if let Ok(command) = std::env::var("ISOBIT_COMMAND") {
+        return command;
+    }
     std::iter::once("cargo xtask".to_owned()).chain(std::env::args().skip(1)).collect::<Vec<_>>().join(" ")
 }
 
