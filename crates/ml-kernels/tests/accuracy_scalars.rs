@@ -208,6 +208,20 @@ fn guesses_seven_units_off_are_repaired() {
 }
 
 #[test]
+fn reciprocals_eight_units_off_are_good_enough() {
+    let mut source = Random(3);
+    for i in 0..200_000u32 {
+        let r = source.next();
+        let (a, b) = (f32::from_bits((r >> 32) as u32), r as u32 & 0x807f_ffff | (100 + i % 56) << 23);
+        let (b, mantissa) = (f32::from_bits(b), f32::from_bits(b & 0x007f_ffff | 0x3f80_0000));
+        for units in -8..=8 {
+            let exact = div_from_reciprocal(a, b, off(1.0 / mantissa, units));
+            assert_eq!(exact.to_bits(), canonical(a / b), "{a:e} / {b:e} with a reciprocal {units} units off");
+        }
+    }
+}
+
+#[test]
 fn square_root_is_correctly_rounded() {
     for bits in sample(&[0x3f80_0000, 0x4000_0000, 0x4080_0000, 0x0080_0000]) {
         let x = f32::from_bits(bits);

@@ -76,10 +76,41 @@ pub(crate) fn cases() -> Vec<Case> {
     for (rows, cols) in [(0, 5), (1, 1), (1, 300), (300, 1)] {
         cases.push(case("shape", x.clone() * r.clone() - c.clone(), rows, cols, false, false));
     }
+    // Rows of whole vectors, several workgroups side by side in a row, rows shorter than a workgroup.
+    for (rows, cols) in [(300, 64), (9, 1028), (1030, 8), (3, 2052), (70, 12)] {
+        for limits in [false, true] {
+            cases.push(case("vectors", everything.clone(), rows, cols, false, limits));
+        }
+    }
     for limits in [false, true] {
+        cases.push(case("row alone", (r.clone().exp() - x.clone()) / -r.clone(), 130, 76, false, limits));
+        cases.push(case("flat", x.clone().square() - Expr::constant(0.5) * x.clone(), 37, 41, false, limits));
         cases.push(conversion(limits));
     }
+    cases.push(many("columns", x.clone() * r.clone() - c.clone(), 1400, 4004));
+    cases.push(many("flat", x.clone() * x.clone() - x.clone(), 1, 5_500_003));
     cases
+}
+
+/// So many elements that a unit of any kernel computes several of them; made anew for each run.
+fn many(name: &str, expr: Expr, rows: usize, cols: usize) -> Case {
+    let program = expr.compile().expect("conformance expressions are short");
+    let n_inputs = program.n_inputs;
+    let data = move || [floats(rows * cols, 5, false), floats(cols, 6, false), floats(rows, 7, false)];
+    Case {
+        op: "map",
+        name: format!("{name} {rows}x{cols}"),
+        run: Box::new(move |device| {
+            let b = data().iter().map(|v| Buffer::upload(device, v)).collect::<Result<Vec<_>>>()?;
+            let operands = [Operand::Full(&b[0]), Operand::Row(&b[1]), Operand::Col(&b[2])];
+            Ok(bytes(&map(device, &expr, &operands[..n_inputs], &[], rows, cols)?.read()?))
+        }),
+        reference: Box::new(move || {
+            let data = data();
+            let inputs = [(Kind::Full, &data[0][..]), (Kind::Row, &data[1][..]), (Kind::Col, &data[2][..])];
+            bytes(&reference::run(&program, &inputs[..n_inputs], &[], rows, cols))
+        }),
+    }
 }
 
 fn conversion(small_limits: bool) -> Case {

@@ -2,8 +2,9 @@
 //!
 //! Vulkan allows a quotient 2.5 units off and a root further off, and drivers use that freedom. So the native operation,
 //! applied to mantissas scaled near 1, gives a first guess, and integers make it exact: the remainder of the guess is
-//! small, so its low 32 bits are all of it, and five halving steps bring the guess to the floor of the true value with
-//! one bit to spare for rounding. Guesses up to 7 units in the last place off are repaired (Vulkan's bounds come to 2.5
+//! small, so its low 32 bits are all of it. Most quotients are then told at once (`div_from_reciprocal`). For the others,
+//! and for roots, five halving steps bring the guess to the floor of the true value with one bit to spare for rounding.
+//! Guesses up to 7 units in the last place off are repaired (Vulkan's bounds come to 2.5
 //! and 5). Neither result can lie half way between two floats: a 25-bit odd q with q * b = a * 2^24 would need a divisor
 //! b of 25 bits, and q * q is odd while a mantissa times 2^25 is even. So rounding to nearest needs that one spare bit
 //! alone.
@@ -13,7 +14,7 @@ use cubecl::ir::Scope;
 #[cfg(feature = "gpu")]
 use cubecl::prelude::*;
 
-use super::ops::canon;
+use super::ops::{canon, neg};
 use super::raw::*;
 
 /// A positive finite value as `m * 2^(e - 214)`, `m` in 2^23..2^24: the sign bit of the exponent is never needed.
@@ -67,13 +68,64 @@ fn unit_float(m: u32) -> f32 {
 /// [`div`](fn@div) in integers: what devices run.
 #[cfg_attr(feature = "gpu", cube)]
 pub fn div_integer(a: f32, b: f32) -> f32 {
-    let x = split(bits(a) & 0x7fff_ffffu32);
-    let y = split(bits(b) & 0x7fff_ffffu32);
-    div_from_guess(a, b, div_rough(unit_float(x.m), unit_float(y.m)))
+    let y = from_bits(0x3f80_0000u32 | (bits(b) & 0x007f_ffffu32));
+    let r = div_rough(1.0f32, y);
+    // Where the device fuses, this takes off most of what its reciprocal is off; elsewhere it does no harm.
+    div_from_reciprocal(a, b, fma_rough(r, fma_rough(neg(y), r, 1.0f32), r))
 }
 
-/// The exact part of [`div_integer`](fn@div_integer): `guess` is the quotient of the operands' mantissas, each taken in
-/// [1, 2), up to 7 units in its last place off.
+/// The exact part of [`div_integer`](fn@div_integer): `reciprocal` is that of the divisor's mantissa, taken in [1, 2), up
+/// to 8 units in its last place off.
+///
+/// A guess that is the nearest quotient or next to it is told by its remainder and mended; other guesses, and operands or
+/// results that are not normal numbers, go the long way. So the less often the better the reciprocal, which a compiler
+/// can find once for many numerators.
+#[cfg_attr(feature = "gpu", cube)]
+pub fn div_from_reciprocal(a: f32, b: f32, reciprocal: f32) -> f32 {
+    let bits_a = bits(a);
+    let bits_b = bits(b);
+    let fraction_a = bits_a & 0x007f_ffffu32;
+    let fraction_b = bits_b & 0x007f_ffffu32;
+    let field_a = bits_a & 0x7f80_0000u32;
+    let field_b = bits_b & 0x7f80_0000u32;
+
+    // The quotient of the mantissas, the lesser numerator doubled, is in [1, 2): q in 2^23..=2^24 units.
+    let less = fraction_a < fraction_b;
+    let one = select_u32(less, 0x4000_0000u32, 0x3f80_0000u32);
+    let guess = sub_wrap(bits(mul_rough(from_bits(one | fraction_a), reciprocal)), 0x3f00_0000u32);
+    let divisor = fraction_b | 0x0080_0000u32;
+    let numerator = (fraction_a | 0x0080_0000u32) << select_u32(less, 24u32, 23u32);
+    // Twice the remainder, plus the divisor: for the nearest quotient it is in 0..2 * divisor. For a guess up to 60 units
+    // off it is within 2^31, so the wrapped difference is exact.
+    let twice = divisor << 1u32;
+    let place = add_wrap(sub_wrap(numerator, mul_lo(guess, divisor)) << 1u32, divisor);
+    let low = place >= 0x8000_0000u32;
+    let high = !low && place >= twice;
+    let q = sub_wrap(add_wrap(guess, select_u32(high, 1u32, 0u32)), select_u32(low, 1u32, 0u32));
+    let mended = sub_wrap(add_wrap(place, select_u32(low, twice, 0u32)), select_u32(high, twice, 0u32));
+
+    // The fields of normal numbers, and quotients of which, whatever the mantissas, no exponent field is below 2 or above
+    // 254.
+    let normal_b = sub_wrap(field_b, 0x0080_0000u32) < 0x7f00_0000u32;
+    let normal_a = sub_wrap(field_a, 0x0080_0000u32) < 0x7f00_0000u32;
+    let within = add_wrap(sub_wrap(field_a, field_b), 0x3e00_0000u32) <= 0x7d00_0000u32;
+    let zero = (bits_a & 0x7fff_ffffu32) == 0u32;
+    let sure = normal_b && ((normal_a && within && mended < twice) || zero);
+
+    // The leading bit of q adds one to the exponent field; signs add as bits do, the carry falls off.
+    let scale = sub_wrap(add_wrap(0x7e80_0000u32, bits_b & 0x8000_0000u32), field_b);
+    let sum = add_wrap(sub_wrap(add_wrap(bits_a & 0xff80_0000u32, scale), one), q);
+    let mut result = from_bits(select_u32(zero, 0u32, sum));
+    if !sure {
+        let x = split(bits_a & 0x7fff_ffffu32);
+        let y = split(bits_b & 0x7fff_ffffu32);
+        result = div_from_guess(a, b, div_rough(unit_float(x.m), unit_float(y.m)));
+    }
+    result
+}
+
+/// The quotient of any operands: `guess` is the quotient of their mantissas, each taken in [1, 2), up to 7 units in its
+/// last place off.
 #[cfg_attr(feature = "gpu", cube)]
 pub fn div_from_guess(a: f32, b: f32, guess: f32) -> f32 {
     let bits_a = bits(a);

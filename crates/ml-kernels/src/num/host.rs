@@ -7,7 +7,7 @@
 use multiversion::multiversion;
 
 use super::constants::*;
-use super::exp::exp_integer;
+use super::exp::exp_in_two_words;
 use super::ln::ln_integer;
 use super::ops::canon;
 
@@ -73,7 +73,7 @@ pub(super) fn exp(x: f32) -> f32 {
 #[cold]
 #[inline(never)]
 fn exp_undecided(x: f32) -> f32 {
-    exp_integer(x)
+    exp_in_two_words(x)
 }
 
 /// ln(x) for positive normal x, in f64; the argument is the bits. Of no meaning for others.

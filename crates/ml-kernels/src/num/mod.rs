@@ -17,7 +17,7 @@ pub mod raw;
 pub mod sweep;
 
 pub use convert::*;
-pub use divide::{div, div_from_guess, div_integer, sqrt, sqrt_from_guess, sqrt_integer};
+pub use divide::{div, div_from_guess, div_from_reciprocal, div_integer, sqrt, sqrt_from_guess, sqrt_integer};
 pub use exp::{exp_cr, exp_integer};
 pub use host::{exp_cr_slice, ln_cr_slice};
 pub use limbs::*;

@@ -144,6 +144,20 @@ twin! {
 }
 
 twin! {
+    /// A product that the compiler may round, contract or reorder as it likes. Only for guesses.
+    pub(super) fn mul_rough(a: f32, b: f32) -> f32,
+    host: a * b,
+    gpu(scope): cubecl::prelude::mul::expand(scope, a, b)
+}
+
+twin! {
+    /// `a * b + c`, fused or not as the device has it. Only for guesses.
+    pub(super) fn fma_rough(a: f32, b: f32, c: f32) -> f32,
+    host: a * b + c,
+    gpu(scope): cubecl::prelude::fma::expand::<f32>(scope, a, b, c)
+}
+
+twin! {
     /// A square root good to a few units in the last place, different on every device. Only a starting point for exact
     /// integer correction.
     pub(super) fn sqrt_rough(a: f32) -> f32,
