@@ -29,10 +29,6 @@ pub fn measure(device: &Device) -> Result<Peak> {
     Ok(Peak { mul_add_flops: mul_add(device)?, copy_bytes: copy(device)? })
 }
 
-/// Chains a work item keeps in flight.
-#[cfg(feature = "gpu")]
-const CHAINS: usize = 16;
-
 fn mul_add(device: &Device) -> Result<f64> {
     on_device!(device,
     host(h) => {
@@ -46,25 +42,53 @@ fn mul_add(device: &Device) -> Result<f64> {
         Ok((threads * steps * HOST_CHAINS * 2) as f64 / best)
     },
     gpu(g) => {
-        let (items, steps) = (1 << 20, 512usize);
+        let (items, mut turns) = (1 << 20, 1);
         let out = g.alloc_one::<f32>(items)?;
-        let best = best_of(6, || {
-            kernel::chains(g, &out, items, steps)?;
-            device.sync()
-        })?;
-        Ok((items * steps * CHAINS * 2) as f64 / best)
+        // As many turns as make the start of a launch a small part of it.
+        while turns < 1024 && best_of(1, || { kernel::chains(g, &out, items, turns)?; device.sync() })? < 2e-3 {
+            turns *= 2;
+        }
+        let seconds = a_launch(device, || kernel::chains(g, &out, items, turns))?;
+        Ok((items * turns * kernel::FLOPS_A_TURN) as f64 / seconds)
     })
 }
 
 fn copy(device: &Device) -> Result<f64> {
-    // Larger than any cache: 256 MiB on the host, 1 GiB on a device.
-    let n: usize = if device.is_host() { 1 << 26 } else { 1 << 28 };
-    let x = Buffer::upload(device, &vec![1.0f32; n])?;
-    let best = best_of(6, || {
-        map(device, &Expr::input(0), &[Operand::Full(&x)], &[], n / 1024, 1024)?;
-        device.sync()
-    })?;
-    Ok((n * 8) as f64 / best)
+    on_device!(device,
+    host(_h) => {
+        // 256 MiB: larger than any cache.
+        let n: usize = 1 << 26;
+        let x = Buffer::upload(device, &vec![1.0f32; n])?;
+        let best = best_of(6, || {
+            map(device, &Expr::input(0), &[Operand::Full(&x)], &[], n / 1024, 1024)?;
+            device.sync()
+        })?;
+        Ok((n * 8) as f64 / best)
+    },
+    gpu(g) => {
+        // 1 GiB, or a quarter of a binding: larger than any cache.
+        let n = (g.max_elements::<u32>() / 4).min(1 << 28) / kernel::COPIED_TOGETHER * kernel::COPIED_TOGETHER;
+        let (from, to) = (g.alloc_one::<u32>(n)?, g.alloc_one::<u32>(n)?);
+        let seconds = a_launch(device, || kernel::copy(g, &from, &to, n))?;
+        Ok((n * 8) as f64 / seconds)
+    })
+}
+
+/// Seconds of one of several launches that follow each other without a wait, so that only their work counts.
+#[cfg(feature = "gpu")]
+fn a_launch(device: &Device, mut launch: impl FnMut() -> Result<()>) -> Result<f64> {
+    let mut several = |launches: usize| {
+        best_of(4, || {
+            for _ in 0..launches {
+                launch()?;
+            }
+            device.sync()
+        })
+    };
+    let once = several(1)?;
+    // About 20 ms together.
+    let launches = (0.02 / once).clamp(1.0, 64.0) as usize;
+    Ok(several(launches)? / launches as f64)
 }
 
 fn best_of(runs: usize, mut work: impl FnMut() -> Result<()>) -> Result<f64> {
