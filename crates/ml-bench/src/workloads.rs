@@ -99,6 +99,9 @@ pub fn workloads(device: &Device, size: Size, filter: &str) -> Result<Vec<Worklo
     if wanted("argmin") {
         all.push(argmin(device, pick(64, 16_384, 65_536), pick(64, 1024, 4096))?);
     }
+    if wanted("top_k_rows") {
+        all.push(top_k(device, pick(64, 4096, 65_536), pick(64, 4096, 4096), 10)?);
+    }
     if wanted("sort") {
         all.push(sort_by_key(device, pick(1 << 12, 1 << 22, 1 << 25))?);
     }
@@ -197,6 +200,23 @@ fn argmin(device: &Device, rows: usize, cols: usize) -> Result<Workload> {
             same(&d, |d| Ok(reduce::argmin_rows(d, &Buffer::upload(d, &v)?, rows, cols)?.0))
         }),
         run: Box::new(move || reduce::argmin_rows(&e, &x, rows, cols).map(drop)),
+    })
+}
+
+fn top_k(device: &Device, rows: usize, cols: usize, k: usize) -> Result<Workload> {
+    let x = Buffer::upload(device, &values(rows * cols, 15))?;
+    let (d, e) = (device.clone(), device.clone());
+    Ok(Workload {
+        name: "top_k_rows",
+        shape: format!("{rows}x{cols} f32, {k} least"),
+        bytes: (rows * cols * 4 + rows * k * 8) as f64,
+        flops: 0.0,
+        check: Box::new(move || {
+            let rows = rows.min(300);
+            let v = values(rows * cols, 15);
+            same(&d, |d| Ok(reduce::top_k_rows(d, &Buffer::upload(d, &v)?, rows, cols, k, reduce::Order::Smallest)?.0))
+        }),
+        run: Box::new(move || reduce::top_k_rows(&e, &x, rows, cols, k, reduce::Order::Smallest).map(drop)),
     })
 }
 

@@ -15,6 +15,8 @@ pub(super) enum Data {
     Ties,
     /// Any bits at all: NaNs, infinities, both zeros, subnormals.
     Raw,
+    /// The least elements all lie in some of the stripes of elements that units of a kernel take.
+    Striped,
 }
 
 /// `n` fixed floats.
@@ -23,7 +25,7 @@ pub(super) fn floats(n: usize, seed: u32, data: Data) -> Vec<f32> {
         Data::Plain => (122, 10),
         Data::Tiny => (1, 4),
         Data::Wide => (67, 120),
-        Data::Ties | Data::Raw => (127, 1),
+        Data::Ties | Data::Raw | Data::Striped => (127, 1),
     };
     (0..n as u32)
         .map(|i| {
@@ -38,6 +40,8 @@ pub(super) fn floats(n: usize, seed: u32, data: Data) -> Vec<f32> {
                     3 => r & 0x807f_ffff,
                     _ => r,
                 }),
+                Data::Striped if i % 32 < 23 => -(2.0 + (r >> 16) as f32),
+                Data::Striped => 2.0 + (r >> 16) as f32,
                 _ => ml_core::canon::canon(f32::from_bits((r & 0x807f_ffff) | ((exponents.0 + s % exponents.1) << 23))),
             }
         })

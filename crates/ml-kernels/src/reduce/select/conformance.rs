@@ -86,6 +86,11 @@ pub(in super::super) fn cases() -> Vec<Case> {
                 cases.push(top_case(rows, cols, k, order, data, false));
             }
         }
+        for (rows, cols, k) in [(9, 33, 24), (5, 256, 30), (5, 257, 24), (5, 257, 30), (2, 9000, 192), (2, 9000, 193)] {
+            cases.push(top_case(rows, cols, k, order, Data::Plain, false));
+        }
+        cases.push(top_case(9, 4096, 24, order, Data::Striped, false));
+        cases.push(top_case(2, 20_000, 190, order, Data::Striped, false));
         cases.push(top_case(5, 100, 40, order, Data::Raw, false));
         cases.push(top_case(3, 4000, 100, order, Data::Raw, false));
         for (rows, cols, k) in [(300, 9, 4), (3, 600, 7), (3, 5000, 50), (2, 3000, 400), (2, 1500, 900)] {
