@@ -2,6 +2,7 @@
 
 #[cfg(feature = "gpu")]
 mod chunks;
+mod facts;
 
 use std::sync::Arc;
 
@@ -11,6 +12,7 @@ use crate::device::{Device, on_device};
 
 #[cfg(feature = "gpu")]
 pub(crate) use chunks::{Chunks, In, Out};
+pub(crate) use facts::Facts;
 
 /// Element types of buffers: `f32`, `u32`, `i32`.
 pub trait Element: bytemuck::Pod + Send + Sync + sealed::Sealed + 'static {
@@ -44,6 +46,7 @@ pub struct Buffer<T: Element> {
     device: Device,
     len: usize,
     storage: Storage<T>,
+    facts: Arc<Facts>,
 }
 
 #[derive(Clone)]
@@ -62,19 +65,29 @@ impl<T: Element> Buffer<T> {
         let storage = on_device!(device,
             host(_h) => Storage::Host(Arc::new(data.to_vec())),
             gpu(g) => Storage::Gpu(Chunks::upload(g, data)?));
-        Ok(Buffer { device: device.clone(), len: data.len(), storage })
+        Ok(Self::holding(device, data.len(), storage))
     }
 
     /// Wraps a host vector as a buffer of the host device `device`, without a copy.
     pub(crate) fn from_host(device: &Device, data: Vec<T>) -> Self {
         debug_assert!(device.is_host());
-        Buffer { device: device.clone(), len: data.len(), storage: Storage::Host(Arc::new(data)) }
+        Self::holding(device, data.len(), Storage::Host(Arc::new(data)))
     }
 
     /// Wraps device memory that a kernel has filled.
     #[cfg(feature = "gpu")]
     pub(crate) fn from_chunks(device: &Device, chunks: Chunks<T>) -> Self {
-        Buffer { device: device.clone(), len: chunks.len(), storage: Storage::Gpu(chunks) }
+        Self::holding(device, chunks.len(), Storage::Gpu(chunks))
+    }
+
+    /// Contents of which nothing is known yet.
+    fn holding(device: &Device, len: usize, storage: Storage<T>) -> Self {
+        Buffer { device: device.clone(), len, storage, facts: Arc::default() }
+    }
+
+    /// What is known of the contents.
+    pub(crate) fn facts(&self) -> &Facts {
+        &self.facts
     }
 
     /// Copies the contents to the host.
@@ -99,7 +112,7 @@ impl<T: Element> Buffer<T> {
         if self.device.same_memory(device) {
             return Ok(self.clone());
         }
-        Self::upload(device, &self.read()?)
+        Ok(Buffer { facts: self.facts.clone(), ..Self::upload(device, &self.read()?)? })
     }
 
     /// Number of elements.

@@ -115,13 +115,15 @@ pub fn k_nearest(
     if m as u128 > u32::MAX as u128 {
         return Err(DataError::TooLarge { what: "y", elements: m as u128, limit: u32::MAX as u128 }.into());
     }
-    on_device!(device,
+    let (index, distance) = on_device!(device,
         host(h) => {
             let (x, y, arm) = (x.host("x")?, y.host("y")?, device.arm());
             let (index, distance) = h.install(|| host::k_nearest(arm, x, y, [n, m, d], k));
-            Ok((Buffer::from_host(device, index), Buffer::from_host(device, distance)))
+            (Buffer::from_host(device, index), Buffer::from_host(device, distance))
         },
-        gpu(g) => kernel::k_nearest(g, device, x, y, [n, m, d], k))
+        gpu(g) => kernel::k_nearest(g, device, x, y, [n, m, d], k)?);
+    index.facts().note_below(m);
+    Ok((index, distance))
 }
 
 fn expect_rows(device: &Device, x: &Buffer<f32>, y: &Buffer<f32>, [n, m, d]: [usize; 3]) -> Result<()> {

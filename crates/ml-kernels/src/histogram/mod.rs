@@ -17,7 +17,7 @@ use crate::sort::count_u32;
 /// # Errors
 /// [`DataError::Index`] naming the first entry that is not below `n_bins`; [`DataError::TooLarge`] unless there are
 /// fewer than 2^32 entries and bins; a device failure. Empty `bins` give zeros. On a device the call waits for the
-/// check.
+/// check, unless an earlier call has made it or made the bins.
 ///
 /// # Bit identity
 /// Clause `scatter`: integers, so that any order counts the same.
@@ -38,14 +38,19 @@ pub fn histogram(device: &Device, bins: &Buffer<u32>, n_bins: usize) -> Result<B
     count_u32("n_bins", n_bins)?;
     bins.expect("bins", n, device)?;
     on_device!(device,
-        host(h) => {
-            let bins = bins.host("bins")?;
-            match h.install(|| host::count(bins, n_bins)) {
-                Ok(counts) => Ok(Buffer::from_host(device, counts)),
-                Err(position) => Err(bad_index("bins", position, bins[position], n_bins)),
-            }
-        },
-        gpu(g) => Ok(Buffer::from_chunks(device, kernel::count(g, bins.chunks("bins", device)?, n_bins)?)))
+    host(h) => {
+        let bins = bins.host("bins")?;
+        match h.install(|| host::count(bins, n_bins)) {
+            Ok(counts) => Ok(Buffer::from_host(device, counts)),
+            Err(position) => Err(bad_index("bins", position, bins[position], n_bins)),
+        }
+    },
+    gpu(g) => {
+        let known = bins.facts().are_below(n_bins);
+        let counts = kernel::count(g, bins.chunks("bins", device)?, n_bins, known)?;
+        bins.facts().note_below(n_bins);
+        Ok(Buffer::from_chunks(device, counts))
+    })
 }
 
 pub(crate) fn bad_index(what: &'static str, position: usize, index: u32, bound: usize) -> ml_core::Error {

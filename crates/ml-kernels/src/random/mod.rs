@@ -95,7 +95,9 @@ pub fn random_uniform(device: &Device, n: usize, seed: u64, stream: u32) -> Resu
 pub fn permutation(device: &Device, n: usize, seed: u64, stream: u32) -> Result<Buffer<u32>> {
     count_u32("permutation", n)?;
     let stream = Stream::new(seed, stream, device.arm());
-    on_device!(device,
-        host(h) => Ok(Buffer::from_host(device, h.install(|| host::permutation(n, stream)))),
-        gpu(g) => Ok(Buffer::from_chunks(device, kernel::permutation(g, n, stream)?)))
+    let indices = on_device!(device,
+        host(h) => Buffer::from_host(device, h.install(|| host::permutation(n, stream))),
+        gpu(g) => Buffer::from_chunks(device, kernel::permutation(g, n, stream)?));
+    indices.facts().note_below(n);
+    Ok(indices)
 }

@@ -12,7 +12,7 @@ use ml_core::Result;
 
 use super::Shape;
 use super::scalar::{finish, fixed, magnitude};
-use crate::buffer::{Chunks, In};
+use crate::buffer::{Chunks, Element, In};
 use crate::device::gpu::{CUBE, Gpu};
 use crate::histogram::kernel::{read_word, zeroed};
 use crate::num::{Limbs, Pins, add, add_wrap, add64, from_bits, select_u32};
@@ -30,15 +30,19 @@ const PER_CUBE: u32 = CUBE * 64;
 /// Values of one unit while the greatest is sought.
 const RUN: u32 = 16;
 
-/// The bits of the greatest magnitude, and the first row (with its index) whose group is out of bounds.
+/// The bits of the greatest magnitude of `values`, and the first row (with its index) whose group is out of bounds; of
+/// none where a part is left out.
 pub(super) fn check<R: Runtime>(
     g: &Gpu<R>,
-    values: &Chunks<f32>,
-    indices: &Chunks<u32>,
+    values: Option<&Chunks<f32>>,
+    indices: Option<&Chunks<u32>>,
     n_groups: usize,
 ) -> Result<(u32, Option<(usize, u32)>)> {
+    if values.is_none() && indices.is_none() {
+        return Ok((0, None));
+    }
     let status = In { handle: g.upload_one(&[0, u32::MAX])?, len: 2 };
-    for part in g.row_panels(values.len(), &[1]) {
+    for (values, part) in panels(g, values) {
         let view = values.view(g, part.clone())?;
         g.guard("scatter_add", 0, || {
             // SAFETY: the kernel reads below its bound, the length of the view, and writes to `status[0]`.
@@ -54,7 +58,7 @@ pub(super) fn check<R: Runtime>(
             }
         })?;
     }
-    for part in g.row_panels(indices.len(), &[1]) {
+    for (indices, part) in panels(g, indices) {
         let view = indices.view(g, part.clone())?;
         g.guard("scatter_add", 0, || {
             // SAFETY: the kernel reads below its bound, the length of the view, and writes to `status[1]`.
@@ -74,8 +78,19 @@ pub(super) fn check<R: Runtime>(
     }
     let status = g.read_one::<u32>(&status.handle, 2)?;
     let row = status[1] as usize;
-    let bad = if row < indices.len() { Some((row, read_word(g, indices, row)?)) } else { None };
+    let bad = match indices {
+        Some(indices) if row < indices.len() => Some((row, read_word(g, indices, row)?)),
+        _ => None,
+    };
     Ok((status[0], bad))
+}
+
+/// The panels of `chunks`, if there are any.
+fn panels<'a, R: Runtime, T: Element>(
+    g: &Gpu<R>,
+    chunks: Option<&'a Chunks<T>>,
+) -> impl Iterator<Item = (&'a Chunks<T>, std::ops::Range<usize>)> {
+    chunks.into_iter().flat_map(|c| g.row_panels(c.len(), &[1]).into_iter().map(move |part| (c, part)))
 }
 
 /// The sums; every index is below the number of groups.

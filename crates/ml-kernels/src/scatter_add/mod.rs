@@ -33,7 +33,7 @@ use crate::sort::count_u32;
 /// [`DataError::Shape`] for a length that does not match; [`DataError::Index`] naming the first row whose group is not
 /// below `n_groups`; [`DataError::NonFinite`] naming the first value that is not finite; [`DataError::TooLarge`] unless
 /// there are fewer than 2^32 rows and elements of the result and fewer than 2^31 columns; a device failure. On a device
-/// the call waits for these checks. No rows give zeros, no columns or no groups an empty result.
+/// the call waits for these checks, unless an earlier call has made them or made the indices. No rows give zeros, no columns or no groups an empty result.
 ///
 /// # Bit identity
 /// Clause `scatter`: exact integers with one rounding at the end, see the [module](self). A sum beyond the greatest
@@ -91,10 +91,15 @@ pub fn scatter_add(
     },
     gpu(g) => {
         let (v, i) = (values.chunks("values", device)?, indices.chunks("indices", device)?);
-        let (largest, bad_row) = kernel::check(g, v, i, n_groups)?;
+        let known = values.facts().greatest_magnitude();
+        let in_bounds = indices.facts().are_below(n_groups);
+        let (found, bad_row) = kernel::check(g, known.is_none().then_some(v), (!in_bounds).then_some(i), n_groups)?;
         if let Some((row, index)) = bad_row {
             return Err(bad_index("indices", row, index, n_groups));
         }
+        indices.facts().note_below(n_groups);
+        let largest = known.unwrap_or(found);
+        values.facts().note_greatest_magnitude(largest);
         let Some(shift) = shift(largest, rows) else {
             return Err(first_non_finite(&values.read()?, cols));
         };

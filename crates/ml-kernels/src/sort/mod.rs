@@ -79,5 +79,7 @@ pub fn argsort(device: &Device, x: &Buffer<f32>) -> Result<Buffer<u32>> {
         let (keys, index) = kernel::keys(g, x.chunks("x", device)?)?;
         (Buffer::from_chunks(device, keys), Buffer::from_chunks(device, index))
     });
-    Ok(sort_by_key(device, &keys, &index)?.1)
+    let order = sort_by_key(device, &keys, &index)?.1;
+    order.facts().note_below(n);
+    Ok(order)
 }

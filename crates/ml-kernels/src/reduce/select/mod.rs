@@ -83,16 +83,18 @@ fn arg_rows(
         return Err(DataError::Empty { what: "x", rows, cols }.into());
     }
     let arm = device.arm();
-    on_device!(device,
+    let (index, value) = on_device!(device,
     host(h) => {
         let x = x.host("x")?;
         let (index, value) = h.install(|| host::arg_rows(x, rows, cols, order, arm));
-        Ok((Buffer::from_host(device, index), Buffer::from_host(device, value)))
+        (Buffer::from_host(device, index), Buffer::from_host(device, value))
     },
     gpu(g) => {
         let (index, value) = kernel::arg_rows(g, x.chunks("x", device)?, rows, cols, order, arm)?;
-        Ok((Buffer::from_chunks(device, index), Buffer::from_chunks(device, value)))
-    })
+        (Buffer::from_chunks(device, index), Buffer::from_chunks(device, value))
+    });
+    index.facts().note_below(cols);
+    Ok((index, value))
 }
 
 /// Indices and values of the `k` first elements of each row of `x`, shape (rows, cols), in the chosen order: two buffers
@@ -120,16 +122,18 @@ pub fn top_k_rows(
         return Ok((Buffer::upload(device, &[])?, Buffer::upload(device, &[])?));
     }
     let arm = device.arm();
-    on_device!(device,
+    let (index, value) = on_device!(device,
     host(h) => {
         let x = x.host("x")?;
         let (index, value) = h.install(|| host::top_k_rows(x, rows, cols, k, order, arm));
-        Ok((Buffer::from_host(device, index), Buffer::from_host(device, value)))
+        (Buffer::from_host(device, index), Buffer::from_host(device, value))
     },
     gpu(g) => {
         let (index, value) = top_kernel::top_k_rows(g, x.chunks("x", device)?, rows, cols, k, order, arm)?;
-        Ok((Buffer::from_chunks(device, index), Buffer::from_chunks(device, value)))
-    })
+        (Buffer::from_chunks(device, index), Buffer::from_chunks(device, value))
+    });
+    index.facts().note_below(cols);
+    Ok((index, value))
 }
 
 fn check(device: &Device, x: &Buffer<f32>, rows: usize, cols: usize) -> Result<()> {
