@@ -74,6 +74,9 @@ pub fn div_integer(a: f32, b: f32) -> f32 {
     div_from_reciprocal(a, b, fma_rough(r, fma_rough(neg(y), r, 1.0f32), r))
 }
 
+/// What a float in [1, 2) has in its bits beyond its mantissa in units of 2^-23.
+const UNIT: u32 = 0x3f00_0000;
+
 /// The exact part of [`div_integer`](fn@div_integer): `reciprocal` is that of the divisor's mantissa, taken in [1, 2), up
 /// to 8 units in its last place off.
 ///
@@ -85,36 +88,39 @@ pub fn div_from_reciprocal(a: f32, b: f32, reciprocal: f32) -> f32 {
     let bits_a = bits(a);
     let bits_b = bits(b);
     let fraction_a = bits_a & 0x007f_ffffu32;
-    let fraction_b = bits_b & 0x007f_ffffu32;
     let field_a = bits_a & 0x7f80_0000u32;
-    let field_b = bits_b & 0x7f80_0000u32;
 
-    // The quotient of the mantissas, the lesser numerator doubled, is in [1, 2): q in 2^23..=2^24 units.
+    // What is of the divisor alone: twice its mantissa, the fields of numerators that are normal and, whatever the
+    // mantissas, have a quotient whose field is within 2..=254, and what a quotient's bits gain.
+    let fraction_b = bits_b & 0x007f_ffffu32;
+    let field_b = bits_b & 0x7f80_0000u32;
+    let divisor = fraction_b | 0x0080_0000u32;
+    let twice = divisor << 1u32;
+    let normal_b = sub_wrap(field_b, 0x0080_0000u32) < 0x7f00_0000u32;
+    let least = select_u32(field_b > 0x3e80_0000u32, sub_wrap(field_b, 0x3e00_0000u32), 0x0080_0000u32);
+    let most = select_u32(field_b < 0x4000_0000u32, add_wrap(field_b, 0x3f00_0000u32), 0x7f00_0000u32);
+    let low = select_u32(normal_b, least, 0x8000_0000u32);
+    let span = select_u32(normal_b, sub_wrap(most, least), 0u32);
+    let scale = sub_wrap(add_wrap(0x3f80_0000u32, bits_b & 0x8000_0000u32), field_b);
+
+    // The quotient of the mantissas, the lesser numerator doubled, is in [1, 2): 2^23..=2^24 units. Its float's bits count
+    // them from `UNIT` on.
     let less = fraction_a < fraction_b;
     let one = select_u32(less, 0x4000_0000u32, 0x3f80_0000u32);
-    let guess = sub_wrap(bits(mul_rough(from_bits(one | fraction_a), reciprocal)), 0x3f00_0000u32);
-    let divisor = fraction_b | 0x0080_0000u32;
-    let numerator = (fraction_a | 0x0080_0000u32) << select_u32(less, 24u32, 23u32);
-    // Twice the remainder, plus the divisor: for the nearest quotient it is in 0..2 * divisor. For a guess up to 60 units
-    // off it is within 2^31, so the wrapped difference is exact.
-    let twice = divisor << 1u32;
-    let place = add_wrap(sub_wrap(numerator, mul_lo(guess, divisor)) << 1u32, divisor);
-    let low = place >= 0x8000_0000u32;
-    let high = !low && place >= twice;
-    let q = sub_wrap(add_wrap(guess, select_u32(high, 1u32, 0u32)), select_u32(low, 1u32, 0u32));
-    let mended = sub_wrap(add_wrap(place, select_u32(low, twice, 0u32)), select_u32(high, twice, 0u32));
+    let guess = bits(mul_rough(from_bits(one | fraction_a), reciprocal));
+    // Twice the remainder plus the divisor, modulo 2^32, where the numerator's leading bit does not show: in 0..twice for
+    // the nearest quotient. For a guess up to 60 units off it is within 2^31 and so is all of it.
+    let numerator = bits_a << select_u32(less, 25u32, 24u32);
+    let offset = add_wrap(divisor, mul_lo(UNIT, twice));
+    let place = sub_wrap(add_wrap(numerator, offset), mul_lo(guess, twice));
+    let step = select_u32(place >= twice, select_u32(place >= 0x8000_0000u32, 0xffff_ffffu32, 1u32), 0u32);
+    let mended = sub_wrap(place, mul_lo(step, twice));
 
-    // The fields of normal numbers, and quotients of which, whatever the mantissas, no exponent field is below 2 or above
-    // 254.
-    let normal_b = sub_wrap(field_b, 0x0080_0000u32) < 0x7f00_0000u32;
-    let normal_a = sub_wrap(field_a, 0x0080_0000u32) < 0x7f00_0000u32;
-    let within = add_wrap(sub_wrap(field_a, field_b), 0x3e00_0000u32) <= 0x7d00_0000u32;
-    let zero = (bits_a & 0x7fff_ffffu32) == 0u32;
-    let sure = normal_b && ((normal_a && within && mended < twice) || zero);
+    let zero = (bits_a << 1u32) == 0u32;
+    let sure = (sub_wrap(field_a, low) <= span && mended < twice) || (zero && normal_b);
 
-    // The leading bit of q adds one to the exponent field; signs add as bits do, the carry falls off.
-    let scale = sub_wrap(add_wrap(0x7e80_0000u32, bits_b & 0x8000_0000u32), field_b);
-    let sum = add_wrap(sub_wrap(add_wrap(bits_a & 0xff80_0000u32, scale), one), q);
+    // Signs add as bits do, the carry falls off; the quotient's leading bit adds one to the exponent field.
+    let sum = add_wrap(add_wrap(sub_wrap(add_wrap(bits_a & 0xff80_0000u32, scale), one), guess), step);
     let mut result = from_bits(select_u32(zero, 0u32, sum));
     if !sure {
         let x = split(bits_a & 0x7fff_ffffu32);
