@@ -33,3 +33,8 @@ pub mod prelude {
     #[doc(no_inline)]
     pub use ml_kernels::{Context, Device};
 }
+
+/// The README's example, compiled and run with the documentation's own.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+pub struct Readme;

@@ -1,7 +1,8 @@
-//! What the tasks that make evidence share: devices by name, the day, the commit, and building with the runtimes needed.
+//! What the tasks that make evidence share: devices by name, the commit, and building with the runtimes needed.
 
 use std::collections::BTreeSet;
 
+pub use ml_identity::card::today;
 use ml_kernels::Device;
 
 use crate::error::{Error, Result};
@@ -104,24 +105,6 @@ pub fn built_features() -> Vec<String> {
     .collect()
 }
 
-/// Today, YYYY-MM-DD, in UTC; `SOURCE_DATE_EPOCH` overrides the clock.
-pub fn today() -> String {
-    let seconds = std::env::var("SOURCE_DATE_EPOCH").ok().and_then(|s| s.parse::<u64>().ok()).unwrap_or_else(|| {
-        std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).map_or(0, |d| d.as_secs())
-    });
-    // Civil date from days (H. Hinnant, "chrono-compatible low-level date algorithms").
-    let z = (seconds / 86_400) as i64 + 719_468;
-    let era = z.div_euclid(146_097);
-    let doe = z.rem_euclid(146_097);
-    let yoe = (doe - doe / 1460 + doe / 36_524 - doe / 146_096) / 365;
-    let doy = doe - (365 * yoe + yoe / 4 - yoe / 100);
-    let mp = (5 * doy + 2) / 153;
-    let day = doy - (153 * mp + 2) / 5 + 1;
-    let month = if mp < 10 { mp + 3 } else { mp - 9 };
-    let year = yoe + era * 400 + i64::from(month <= 2);
-    format!("{year:04}-{month:02}-{day:02}")
-}
-
 /// The commit that was built: from git, or `ISOBIT_COMMIT` on a machine without the source.
 pub fn commit() -> String {
     if let Ok(commit) = std::env::var("ISOBIT_COMMIT") {
@@ -149,16 +132,4 @@ pub fn command_line() -> String {
         return command;
     }
     std::iter::once("cargo xtask".to_owned()).chain(std::env::args().skip(1)).collect::<Vec<_>>().join(" ")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_date_is_a_day() {
-        let today = today();
-        assert_eq!(today.len(), 10);
-        assert!(today.starts_with("20"), "{today}");
-    }
 }

@@ -76,7 +76,9 @@ pub fn run(args: &Args) -> Result<()> {
     v.step("host-only dependencies", |_| host_only_dependencies());
     v.step("host-only check", |v| v.cargo(&["check", "--locked", "--package", "isobit"]));
     v.step("host-only clippy", |v| {
-        v.cargo(&["clippy", "--locked", "-p", "isobit", "-p", "ml-kernels", "--all-targets", "--", "-Dwarnings"])
+        let packages = ["-p", "isobit", "-p", "ml-kernels"];
+        let arguments = ["--features", "isobit/cli", "--all-targets", "--", "-Dwarnings"];
+        v.cargo(&[&["clippy", "--locked"], &packages[..], &arguments[..]].concat())
     });
     v.step("clippy", |v| {
         v.cargo(&["clippy", "--locked", "--workspace", "--all-targets", "--features", features, "--", "-Dwarnings"])
@@ -135,8 +137,9 @@ impl Validate<'_> {
             }
         }
         let runtimes = runtimes.iter().map(|r| format!("isobit/{r},xtask/{r}"));
-        // The oracle is built for the tests of ml-kernels anyway.
-        runtimes.chain(std::iter::once("xtask/oracle".to_owned())).collect::<Vec<_>>().join(",")
+        // The oracle is built for the tests of ml-kernels anyway, the command for its own.
+        let programs = ["isobit/cli", "xtask/oracle"].map(str::to_owned);
+        runtimes.chain(programs).collect::<Vec<_>>().join(",")
     }
 
     fn wanted(&self, name: &str) -> bool {

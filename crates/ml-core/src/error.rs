@@ -142,6 +142,16 @@ pub enum DataError {
         /// What is wrong with it, with line or offset where known.
         reason: String,
     },
+    /// A column that a table lacks, or that was asked for twice.
+    #[error("{path}: column `{name}` {reason}")]
+    Column {
+        /// The file, as the caller named it.
+        path: String,
+        /// The column.
+        name: String,
+        /// What is wrong, with the columns that are there.
+        reason: String,
+    },
     /// More elements than an index type of the contract can count.
     #[error("`{what}` needs {elements} elements, the limit is {limit}")]
     TooLarge {

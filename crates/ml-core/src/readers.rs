@@ -14,8 +14,10 @@ const IN_MEMORY: &str = "<bytes>";
 /// A table of numbers with named columns.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Table {
-    /// Column names, in file order; none is empty and no two are equal.
+    /// Column names, in file order or in the order asked for; none is empty and no two are equal.
     pub columns: Vec<String>,
+    /// Columns of the file that were not asked for, in file order.
+    pub left_out: Vec<String>,
     /// The cells, shape (rows, columns).
     pub matrix: Matrix,
 }
@@ -73,7 +75,16 @@ impl IdxU8 {
 /// [`DataError::Read`] with the line and the column.
 pub fn read_csv(path: impl AsRef<Path>) -> Result<Table> {
     let path = path.as_ref();
-    csv_table(&path.display().to_string(), &read(path)?)
+    csv_table(&path.display().to_string(), &read(path)?, None)
+}
+
+/// Reads some columns of a CSV file, in the order asked for; see [`parse_csv_columns`].
+///
+/// # Errors
+/// [`DataError::Read`] with the line and the column, [`DataError::Column`].
+pub fn read_csv_columns<S: AsRef<str>>(path: impl AsRef<Path>, columns: &[S]) -> Result<Table> {
+    let path = path.as_ref();
+    csv_table(&path.display().to_string(), &read(path)?, Some(&names(columns)))
 }
 
 /// Reads a CSV table of numbers: a header line, then one finite number in every cell.
@@ -101,7 +112,33 @@ pub fn read_csv(path: impl AsRef<Path>) -> Result<Table> {
 /// # Bit identity
 /// `str::parse::<f32>` is correctly rounded on every platform.
 pub fn parse_csv(bytes: &[u8]) -> Result<Table> {
-    csv_table(IN_MEMORY, bytes)
+    csv_table(IN_MEMORY, bytes, None)
+}
+
+/// [`parse_csv`] for some columns, in the order asked for. Cells of other columns must be there, and may hold anything.
+///
+/// # Errors
+/// [`DataError::Read`] as for [`parse_csv`]; [`DataError::Column`] for a column that the table lacks, or that is asked for
+/// twice.
+///
+/// # Example
+/// ```
+/// use ml_core::readers::parse_csv_columns;
+/// let table = parse_csv_columns(b"tailnum,hour,minute\nN14228,5,15\n", &["minute", "hour"])?;
+/// assert_eq!(table.columns, ["minute", "hour"]);
+/// assert_eq!(table.left_out, ["tailnum"]);
+/// assert_eq!(table.matrix.row(0), [15.0, 5.0]);
+/// # Ok::<(), ml_core::Error>(())
+/// ```
+///
+/// # Bit identity
+/// As for [`parse_csv`].
+pub fn parse_csv_columns<S: AsRef<str>>(bytes: &[u8], columns: &[S]) -> Result<Table> {
+    csv_table(IN_MEMORY, bytes, Some(&names(columns)))
+}
+
+fn names<S: AsRef<str>>(columns: &[S]) -> Vec<&str> {
+    columns.iter().map(AsRef::as_ref).collect()
 }
 
 /// Reads an idx file of unsigned bytes; see [`parse_idx_u8`].
@@ -172,12 +209,15 @@ fn idx_u8(path: &str, bytes: &[u8]) -> Result<IdxU8> {
     Ok(IdxU8 { shape, data: data.to_vec() })
 }
 
-fn csv_table(path: &str, bytes: &[u8]) -> Result<Table> {
+/// The columns `wanted`, or all of them.
+fn csv_table(path: &str, bytes: &[u8], wanted: Option<&[&str]>) -> Result<Table> {
     let bad = |reason: String| DataError::Read { path: path.to_owned(), reason };
     // Lengths are checked here rather than by the reader, so that the missing column can be named.
     let mut reader = csv::ReaderBuilder::new().has_headers(false).flexible(true).from_reader(bytes);
     let mut record = csv::ByteRecord::new();
     let mut columns: Vec<String> = Vec::new();
+    // Positions of the cells that are kept, in the order in which they are kept.
+    let mut kept: Vec<usize> = Vec::new();
     let mut data = Vec::new();
     let mut rows = 0;
     loop {
@@ -191,6 +231,10 @@ fn csv_table(path: &str, bytes: &[u8]) -> Result<Table> {
         let at = |column: &str| format!("line {}, column `{column}`", line_at(bytes, start));
         if columns.is_empty() {
             columns = header(&record).map_err(bad)?;
+            kept = match wanted {
+                Some(wanted) => positions(path, &columns, wanted)?,
+                None => (0..columns.len()).collect(),
+            };
             continue;
         }
         if let Some(missing) = columns.get(record.len()) {
@@ -200,7 +244,9 @@ fn csv_table(path: &str, bytes: &[u8]) -> Result<Table> {
             let line = line_at(bytes, start);
             return Err(bad(format!("line {line} has {} cells for {} columns", record.len(), columns.len())).into());
         }
-        for (name, cell) in columns.iter().zip(&record) {
+        for &i in &kept {
+            // Both exist: `kept` holds positions of columns, and the record has a cell for each.
+            let (name, cell) = (&columns[i], &record[i]);
             data.push(number(cell).map_err(|reason| bad(format!("{}: {reason}", at(name))))?);
         }
         rows += 1;
@@ -208,8 +254,25 @@ fn csv_table(path: &str, bytes: &[u8]) -> Result<Table> {
     if columns.is_empty() {
         return Err(bad("no header line".to_owned()).into());
     }
-    let matrix = Matrix::from_vec(rows, columns.len(), data)?;
-    Ok(Table { columns, matrix })
+    let matrix = Matrix::from_vec(rows, kept.len(), data)?;
+    let left_out = (0..columns.len()).filter(|i| !kept.contains(i)).map(|i| columns[i].clone()).collect();
+    Ok(Table { columns: kept.iter().map(|&i| columns[i].clone()).collect(), left_out, matrix })
+}
+
+/// Where the columns `wanted` are.
+fn positions(path: &str, columns: &[String], wanted: &[&str]) -> Result<Vec<usize>, DataError> {
+    let column =
+        |name: &str, reason: String| DataError::Column { path: path.to_owned(), name: name.to_owned(), reason };
+    let mut found: Vec<usize> = Vec::with_capacity(wanted.len());
+    for name in wanted {
+        let absent = || column(name, format!("is not there; the columns are {}", columns.join(", ")));
+        let position = columns.iter().position(|c| c == name).ok_or_else(absent)?;
+        if found.contains(&position) {
+            return Err(column(name, "is asked for twice".to_owned()));
+        }
+        found.push(position);
+    }
+    Ok(found)
 }
 
 /// Column names of the header record.

@@ -82,6 +82,23 @@ fn csv_without_rows_is_a_table_of_none() {
 }
 
 #[test]
+fn csv_takes_the_columns_asked_for_in_that_order() {
+    let text = b"id,b,note,a\nN1,1,,2\nN2,3,nan,4\n";
+    let table = parse_csv_columns(text, &["a", "b"]).unwrap();
+    assert_eq!(table.columns, ["a", "b"]);
+    assert_eq!(table.left_out, ["id", "note"]);
+    assert_eq!(table.matrix.as_slice(), [2.0, 1.0, 4.0, 3.0]);
+    assert_eq!(parse_csv(b"a,b\n1,2\n").unwrap().left_out, [""; 0]);
+
+    let error = |columns: &[&str]| parse_csv_columns(text, columns).unwrap_err().to_string();
+    assert_eq!(error(&["a", "c"]), "<bytes>: column `c` is not there; the columns are id, b, note, a");
+    assert_eq!(error(&["a", "b", "a"]), "<bytes>: column `a` is asked for twice");
+    assert_eq!(error(&["note"]), "<bytes>: line 2, column `note`: the cell is empty");
+    // A cell that is not looked at must still be there.
+    assert_eq!(parse_csv_columns(b"a,b\n1\n", &["a"]).unwrap_err().to_string(), "<bytes>: line 2, column `b`: no cell");
+}
+
+#[test]
 fn idx_reads_images_and_labels() {
     let images = parse_idx_u8(&idx(&[2, 2, 3], &[0, 1, 2, 3, 4, 5, 250, 251, 252, 253, 254, 255])).unwrap();
     assert_eq!(images.shape(), [2, 2, 3]);

@@ -7,6 +7,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use ml_kernels::Device;
 use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::digest::{Digest, Hasher};
@@ -100,12 +101,55 @@ pub(crate) struct RawCard {
     seal: Digest,
 }
 
+/// Today, YYYY-MM-DD, in UTC; `SOURCE_DATE_EPOCH` overrides the clock.
+pub fn today() -> String {
+    let seconds = std::env::var("SOURCE_DATE_EPOCH").ok().and_then(|s| s.parse::<u64>().ok()).unwrap_or_else(|| {
+        std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).map_or(0, |d| d.as_secs())
+    });
+    // Civil date from days (H. Hinnant, "chrono-compatible low-level date algorithms").
+    let z = (seconds / 86_400) as i64 + 719_468;
+    let era = z.div_euclid(146_097);
+    let doe = z.rem_euclid(146_097);
+    let yoe = (doe - doe / 1460 + doe / 36_524 - doe / 146_096) / 365;
+    let doy = doe - (365 * yoe + yoe / 4 - yoe / 100);
+    let mp = (5 * doy + 2) / 153;
+    let day = doy - (153 * mp + 2) / 5 + 1;
+    let month = if mp < 10 { mp + 3 } else { mp - 9 };
+    let year = yoe + era * 400 + i64::from(month <= 2);
+    format!("{year:04}-{month:02}-{day:02}")
+}
+
 /// An `Option` that must be written out; serde alone takes an absent field for `None`.
 fn required<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {
     Option::deserialize(deserializer)
 }
 
 impl Header {
+    /// The header of a run of `estimator` on `fixture` that takes place on `device` today, without features, fixture digests
+    /// and command; the commit is `unknown`.
+    pub fn on(device: &Device, estimator: &str, fixture: &str) -> Self {
+        let info = device.info();
+        let language_is_its_own = info.runtime == info.language || info.runtime == "host";
+        Header {
+            profile: ml_core::PROFILE.to_owned(),
+            crate_version: env!("CARGO_PKG_VERSION").to_owned(),
+            git_commit: "unknown".to_owned(),
+            device: info.adapter.clone(),
+            runtime: match language_is_its_own {
+                true => info.runtime.to_owned(),
+                false => format!("{}-{}", info.runtime, info.language),
+            },
+            driver: if info.driver.is_empty() { "unknown".to_owned() } else { info.driver.clone() },
+            features: Vec::new(),
+            sabotage: None,
+            date: today(),
+            estimator: estimator.to_owned(),
+            fixture: fixture.to_owned(),
+            fixture_digests: BTreeMap::new(),
+            command: String::new(),
+        }
+    }
+
     /// Name of the device column: device and runtime.
     pub fn column(&self) -> String {
         format!("{} ({})", self.device, self.runtime)

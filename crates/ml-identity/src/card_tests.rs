@@ -213,3 +213,13 @@ fn the_result_leaves_the_device_out_and_takes_the_rest_in() {
     assert_ne!(make(&|_, o, _| *o = Outcome::Refused { reason: "x".into() }), plain);
     assert_ne!(make(&|_, _, r| r.stages[0].dtype = Dtype::I32), plain);
 }
+
+#[test]
+fn a_header_tells_where_and_when() {
+    let header = Header::on(&Device::host(), "KMeans", "flights.csv");
+    assert_eq!((header.runtime.as_str(), header.estimator.as_str()), ("host", "KMeans"));
+    assert_eq!(header.date.len(), 10);
+    assert!(header.date.starts_with("20"), "{}", header.date);
+    // What only the caller knows is still to be said.
+    assert_eq!(header.fault().unwrap(), "header field `command` is empty");
+}

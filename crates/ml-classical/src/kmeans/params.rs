@@ -157,6 +157,13 @@ impl KMeans {
         }
     }
 
+    /// Number of clusters, from 1 to the number of rows of the fit. The default is what [`KMeans::new`] was given.
+    #[must_use]
+    pub fn n_clusters(mut self, n_clusters: usize) -> Self {
+        self.n_clusters = n_clusters;
+        self
+    }
+
     /// Where the centres start; a [`Matrix`] gives them. Default [`Init::KMeansPlusPlus`].
     #[must_use]
     pub fn init(mut self, init: impl Into<Init>) -> Self {

@@ -9,7 +9,7 @@
 mod read;
 mod write;
 
-pub use read::ModelReader;
+pub use read::{ArrayInfo, ModelReader};
 pub use write::ModelWriter;
 
 use std::collections::BTreeMap;

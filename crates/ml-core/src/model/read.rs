@@ -14,6 +14,19 @@ use super::{
 use crate::error::{ModelError, Result};
 use crate::matrix::Matrix;
 
+/// What a model file says about one array.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ArrayInfo {
+    /// Its name.
+    pub name: String,
+    /// Its dtype, as safetensors spells it: `F32`, `U32`, `I32` or `U64`.
+    pub dtype: &'static str,
+    /// Its extents; empty for a scalar.
+    pub shape: Vec<usize>,
+    /// Its verified digest, 64 hexadecimal digits over dtype, shape and little-endian bytes.
+    pub digest: String,
+}
+
 /// A model file that was opened and verified.
 ///
 /// # Example: a changed byte
@@ -29,6 +42,7 @@ use crate::matrix::Matrix;
 #[derive(Debug, Clone)]
 pub struct ModelReader {
     path: String,
+    kind: String,
     params: Value,
     bytes: Vec<u8>,
     arrays: BTreeMap<String, (Info, Range<usize>)>,
@@ -42,7 +56,18 @@ impl ModelReader {
     /// [`ModelError::Version`] for another format version or numeric profile; [`ModelError::Kind`];
     /// [`ModelError::Digest`]; [`ModelError::Value`] for a float that is not finite or not canonical.
     pub fn open(path: impl AsRef<Path>, kind: &str) -> Result<Self> {
-        let path = path.as_ref();
+        Self::read(path.as_ref(), Some(kind))
+    }
+
+    /// Opens the model file of any estimator, to be told apart by [`ModelReader::kind`], and verifies all of it.
+    ///
+    /// # Errors
+    /// Those of [`ModelReader::open`], but for [`ModelError::Kind`].
+    pub fn open_any(path: impl AsRef<Path>) -> Result<Self> {
+        Self::read(path.as_ref(), None)
+    }
+
+    fn read(path: &Path, kind: Option<&str>) -> Result<Self> {
         let shown = path.display().to_string();
         match crate::files::read_regular(path) {
             Ok(bytes) => Self::verify(shown, bytes, kind),
@@ -55,10 +80,10 @@ impl ModelReader {
     /// # Errors
     /// Those of [`ModelReader::open`], but for the file system's.
     pub fn from_bytes(bytes: Vec<u8>, kind: &str) -> Result<Self> {
-        Self::verify(IN_MEMORY.to_owned(), bytes, kind)
+        Self::verify(IN_MEMORY.to_owned(), bytes, Some(kind))
     }
 
-    fn verify(path: String, bytes: Vec<u8>, kind: &str) -> Result<Self> {
+    fn verify(path: String, bytes: Vec<u8>, kind: Option<&str>) -> Result<Self> {
         let malformed = |reason: String| ModelError::Malformed { path: path.clone(), reason };
         let (_, found) = SafeTensors::read_metadata(&bytes).map_err(|e| malformed(e.to_string()))?;
         let metadata: BTreeMap<String, String> =
@@ -78,7 +103,9 @@ impl ModelReader {
         }
         version("numeric profile", entry("profile")?, crate::PROFILE)?;
         let holds = entry("kind")?;
-        if holds != kind {
+        if let Some(kind) = kind
+            && holds != kind
+        {
             return Err(ModelError::Kind { path, found: holds, expected: kind.to_owned() }.into());
         }
         let params: Value =
@@ -128,7 +155,32 @@ impl ModelReader {
         if start != bytes.len() {
             return Err(malformed(format!("{} bytes follow the last array", bytes.len() - start)).into());
         }
-        Ok(ModelReader { path, params, bytes, arrays })
+        Ok(ModelReader { path, kind: holds, params, bytes, arrays })
+    }
+
+    /// The file, as the caller named it.
+    pub fn path(&self) -> &str {
+        &self.path
+    }
+
+    /// The estimator whose model this is.
+    pub fn kind(&self) -> &str {
+        &self.kind
+    }
+
+    /// The whole file.
+    pub fn as_bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    /// What the file says about its arrays, sorted by name; all of it was verified.
+    pub fn arrays(&self) -> impl Iterator<Item = ArrayInfo> {
+        self.arrays.iter().map(|(name, (info, range))| ArrayInfo {
+            name: name.clone(),
+            dtype: dtype_name(info.dtype).unwrap_or_default(),
+            shape: info.shape.clone(),
+            digest: array_digest(info, self.bytes.get(range.clone()).unwrap_or_default()),
+        })
     }
 
     /// All parameters, a JSON object.

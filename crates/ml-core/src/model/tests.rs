@@ -77,6 +77,25 @@ fn everything_comes_back() {
 }
 
 #[test]
+fn a_file_of_any_estimator_tells_what_it_holds() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("model.safetensors");
+    writer().param("seed", json!(8)).param("feature_names_in", json!(["a", "b"])).save(&path).unwrap();
+    let model = ModelReader::open_any(&path).unwrap();
+    assert_eq!((model.kind(), model.path()), ("KMeans", path.to_str().unwrap()));
+    assert_eq!((&model.params()["seed"], &model.params()["feature_names_in"][1]), (&json!(8), &json!("b")));
+    assert_eq!(model.as_bytes(), std::fs::read(&path).unwrap());
+    let arrays: Vec<ArrayInfo> = model.arrays().collect();
+    let told: Vec<_> = arrays.iter().map(|a| (a.name.as_str(), a.dtype, &a.shape[..])).collect();
+    assert_eq!(told[..2], [("centroids", "F32", &[2usize, 2][..]), ("children", "I32", &[2, 1])]);
+    // The digest is the one that the file records.
+    let text = String::from_utf8_lossy(model.as_bytes()).into_owned();
+    assert!(arrays.iter().all(|a| text.contains(&format!("\"blake3.{}\":\"{}\"", a.name, a.digest))));
+    let file = ModelWriter::new("KMeans", json!(7)).param("seed", json!(8)).to_bytes();
+    assert!(file.unwrap_err().to_string().contains("no JSON object"));
+}
+
+#[test]
 fn equal_models_are_equal_files() {
     let folder = tempfile::tempdir().unwrap();
     let (a, b) = (folder.path().join("a"), folder.path().join("b"));

@@ -55,6 +55,21 @@ impl ModelWriter {
         ModelWriter { kind: kind.into(), params, arrays: BTreeMap::new(), fault: None }
     }
 
+    /// Sets one parameter, such as the names of the columns that the model was fitted on.
+    #[must_use]
+    pub fn param(mut self, name: &str, value: Value) -> Self {
+        match &mut self.params {
+            Value::Object(params) => {
+                params.insert(name.to_owned(), value);
+            }
+            // Reported when the file is written, as for any other parameters that are no object.
+            _ => {
+                self.fault.get_or_insert(Fault::Refused("the parameters are no JSON object".to_owned()));
+            }
+        }
+        self
+    }
+
     /// Adds an `f32` array, row-major; only finite, canonical values are accepted (`docs/contract.md`, clause `values`).
     #[must_use]
     pub fn f32(mut self, name: &str, shape: &[usize], data: &[f32]) -> Self {

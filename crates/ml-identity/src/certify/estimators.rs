@@ -3,7 +3,7 @@
 use ml_classical::kmeans::Init;
 use ml_classical::prelude::*;
 use ml_core::{Dtype, Matrix, Result};
-use ml_kernels::{Context, Device};
+use ml_kernels::Context;
 
 use super::primitives;
 use crate::fixtures::Fixture;
@@ -169,9 +169,4 @@ pub(super) fn record_f32(cx: &mut Context<'_>, tag: &str, shape: &[usize], data:
 pub(super) fn record_u32(cx: &mut Context<'_>, tag: &str, data: &[u32]) {
     let bytes: Vec<u8> = data.iter().flat_map(|v| v.to_le_bytes()).collect();
     cx.record(tag, Dtype::U32, &[data.len()], &bytes);
-}
-
-/// A device of the same name that breaks a clause, for negative controls.
-pub(super) fn sabotaged(device: &Device, arm: ml_kernels::sabotage::Arm) -> Device {
-    device.sabotaged(arm)
 }

@@ -5,6 +5,7 @@
 
 mod estimators;
 mod primitives;
+#[cfg(feature = "sabotage")]
 mod sabotage;
 
 use std::path::PathBuf;
@@ -19,6 +20,7 @@ use crate::fixtures::{Fixture, Fixtures, hostile};
 use crate::stage::{StageRecorder, dump_folder};
 
 pub use estimators::Estimator;
+#[cfg(feature = "sabotage")]
 pub use sabotage::{ArmReport, Bite, sabotage};
 
 /// What to certify, and what to write into the headers.
@@ -122,29 +124,17 @@ fn run(plan: &Plan, device: &Device, estimator: Estimator, fixture: &Fixture) ->
             Err(e) => Outcome::Refused { reason: e.to_string() },
         }
     };
-    let info = device.info();
     let header = Header {
-        profile: ml_core::PROFILE.to_owned(),
-        crate_version: env!("CARGO_PKG_VERSION").to_owned(),
         git_commit: plan.git_commit.clone(),
-        device: info.adapter.clone(),
-        runtime: if info.runtime == info.language || info.runtime == "host" {
-            info.runtime.to_owned()
-        } else {
-            format!("{}-{}", info.runtime, info.language)
-        },
-        driver: if info.driver.is_empty() { "unknown".to_owned() } else { info.driver.clone() },
         features: {
             let mut features = plan.features.clone();
             features.sort();
             features
         },
-        sabotage: None,
         date: plan.date.clone(),
-        estimator: estimator.name().to_owned(),
-        fixture: fixture.name().to_owned(),
         fixture_digests: fixture.digests().clone(),
         command: plan.command.clone(),
+        ..Header::on(device, estimator.name(), fixture.name())
     };
     Card::new(header, outcome, recorder.finish()?)
 }

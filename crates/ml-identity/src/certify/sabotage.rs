@@ -6,7 +6,7 @@
 use ml_kernels::sabotage::Arm;
 use ml_kernels::{Context, Device};
 
-use super::estimators::{Estimator, sabotaged};
+use super::estimators::Estimator;
 use super::fixtures_for;
 use crate::error::Result;
 use crate::fixtures::{Fixture, Fixtures};
@@ -86,7 +86,7 @@ fn governed(arm: Arm) -> &'static [&'static str] {
 pub fn sabotage(arm: Arm, device: &Device, real: &Fixtures, reach: bool) -> Result<ArmReport> {
     let mut report =
         ArmReport { arm, device: device.name().to_owned(), bites: Vec::new(), reach: Vec::new(), strays: Vec::new() };
-    let broken = sabotaged(device, arm);
+    let broken = device.sabotaged(arm);
     for fixture in fixtures_for(Estimator::Primitives, real, true)? {
         let Some(bite) = moved(Estimator::Primitives, &fixture, device, &broken)? else {
             continue;
