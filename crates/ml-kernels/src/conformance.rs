@@ -78,9 +78,10 @@ pub fn bytes<T: bytemuck::Pod>(values: &[T]) -> Vec<u8> {
     bytemuck::cast_slice(values).to_vec()
 }
 
-/// Every case of every primitive.
+/// Every case of every scalar function and every primitive.
 pub fn cases() -> Vec<Case> {
     let mut cases = Vec::new();
+    cases.extend(crate::num::conformance::cases());
     cases.extend(crate::map::conformance::cases());
     cases.extend(crate::matmul::conformance::cases());
     cases.extend(crate::distances::conformance::cases());
