@@ -1,11 +1,17 @@
 //! What every GPU runtime shares: allocation, transfer, launch geometry, and the turning of driver failures into errors.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, Wake, Waker};
+use std::time::Duration;
 
 use cubecl::prelude::*;
-use cubecl::server::{Handle, LaunchError, ServerError};
+use cubecl::server::{Handle, IoError, LaunchError, ServerError};
+use cubecl::stream_id::StreamId;
 use ml_core::{DeviceError, Error, Result};
 
+use super::faults::{Fault, Faults, Since};
 use super::{Backend, Device, DeviceInfo, Inner};
 use crate::sabotage::Arm;
 
@@ -18,10 +24,19 @@ pub(crate) const ALIGN_BYTES: u64 = 256;
 /// Element offsets inside one binding are `u32`, so no binding exceeds this.
 const MAX_BINDING: u64 = 1 << 32;
 
+/// An allocation of this size or more is waited for, so that the error of one that fails carries its size. A smaller one is
+/// found missing when a result is read.
+const LARGE_BYTES: u64 = 64 << 20;
+
+/// How often a thread that waits for a device looks whether the device is still there.
+const LOOK: Duration = Duration::from_millis(50);
+
 /// A client with its limits.
 pub(crate) struct Gpu<R: Runtime> {
     client: ComputeClient<R>,
     name: String,
+    /// What failed since somebody looked; shared by all clones.
+    faults: Arc<Faults>,
     max_binding_bytes: u64,
     max_grid: u32,
 }
@@ -31,6 +46,7 @@ impl<R: Runtime> Clone for Gpu<R> {
         Gpu {
             client: self.client.clone(),
             name: self.name.clone(),
+            faults: self.faults.clone(),
             max_binding_bytes: self.max_binding_bytes,
             max_grid: self.max_grid,
         }
@@ -38,16 +54,21 @@ impl<R: Runtime> Clone for Gpu<R> {
 }
 
 impl<R: Runtime> Gpu<R> {
-    fn new(client: ComputeClient<R>, name: &str) -> Self {
+    fn new(client: ComputeClient<R>, name: &str, faults: Arc<Faults>) -> Self {
         let props = client.properties();
         let page = props.memory.max_page_size.min(MAX_BINDING) / ALIGN_BYTES * ALIGN_BYTES;
         let grid = props.hardware.max_cube_count.0.min(65_535);
-        Gpu { name: name.to_owned(), max_binding_bytes: page, max_grid: grid, client }
+        Gpu { name: name.to_owned(), faults, max_binding_bytes: page, max_grid: grid, client }
     }
 
     pub(super) fn set_limits(&mut self, max_binding_bytes: u64, max_grid: u32) {
         self.max_binding_bytes = max_binding_bytes / ALIGN_BYTES * ALIGN_BYTES;
         self.max_grid = max_grid;
+    }
+
+    /// Stands for the memory: the same for every way to the same device.
+    pub(super) fn faults(&self) -> &Arc<Faults> {
+        &self.faults
     }
 
     pub(crate) fn client(&self) -> &ComputeClient<R> {
@@ -77,7 +98,12 @@ impl<R: Runtime> Gpu<R> {
     /// Uninitialised device memory for `len` elements within one binding.
     pub(crate) fn alloc_one<T>(&self, len: usize) -> Result<Handle> {
         let bytes = len.max(1) * size_of::<T>();
-        self.guard("allocation", bytes as u64, || self.client.empty(bytes))
+        let handle = self.guard("allocation", bytes as u64, || self.client.empty(bytes))?;
+        if bytes as u64 >= LARGE_BYTES {
+            self.guard("allocation", bytes as u64, || self.client.get_resource(handle.clone()).map(drop))?
+                .map_err(|e| self.failed("allocation", fault_of(&e)))?;
+        }
+        Ok(handle)
     }
 
     pub(crate) fn upload_one<T: bytemuck::Pod>(&self, data: &[T]) -> Result<Handle> {
@@ -92,62 +118,124 @@ impl<R: Runtime> Gpu<R> {
         if len == 0 {
             return Ok(Vec::new());
         }
-        let want = len * size_of::<T>();
-        let bytes = self
-            .guard("read", want as u64, || self.client.read_one(handle.clone()))?
-            .map_err(|e| self.error("read", want as u64, &e))?;
+        let read = self.guard("read", 0, || self.wait(self.client.read_async(vec![handle.clone()])))??;
+        // What failed before the read is the cause of what fails in it.
+        self.settle(handle)?;
+        let bytes = read.map_err(|e| self.failed("read", fault_of(&e)))?;
         let mut out = vec![T::zeroed(); len];
         let view: &mut [u8] = bytemuck::cast_slice_mut(&mut out);
-        view.copy_from_slice(&bytes[..want]);
+        match bytes.first().and_then(|b| b.get(..view.len())) {
+            Some(bytes) => view.copy_from_slice(bytes),
+            None => return Err(self.failed("read", Fault::Failed("too few bytes came back".to_owned()))),
+        }
         Ok(out)
     }
 
     pub(crate) fn sync(&self) -> Result<()> {
-        self.guard("sync", 0, || cubecl::future::block_on(self.client.sync()))?.map_err(|e| self.error("sync", 0, &e))
+        self.guard("sync", 0, || self.wait(self.client.sync()))??.map_err(|e| self.failed("sync", fault_of(&e)))?;
+        self.look("sync")
     }
 
-    /// Runs a launch or transfer; a panic inside the runtime becomes a typed error.
-    pub(crate) fn guard<T>(&self, during: &str, bytes: u64, work: impl FnOnce() -> T) -> Result<T> {
-        catch_unwind(AssertUnwindSafe(work)).map_err(|panic| {
-            let reason = panic_text(panic.as_ref());
-            self.classify(during, bytes, reason)
-        })
+    /// Runs a launch or transfer; a panic inside the runtime becomes a typed error. That it returns says nothing about
+    /// what the device makes of it: see [`Faults`]. `bytes` is what it allocates.
+    pub(crate) fn guard<T>(&self, during: &'static str, bytes: u64, work: impl FnOnce() -> T) -> Result<T> {
+        self.faults.begin(during, bytes);
+        if self.faults.lost().is_some() {
+            self.look(during)?;
+        }
+        catch_unwind(AssertUnwindSafe(work)).map_err(|panic| self.failed(during, fault_in(panic_text(panic.as_ref()))))
     }
 
-    fn classify(&self, during: &str, bytes: u64, reason: String) -> Error {
-        let lower = reason.to_lowercase();
-        let device = self.name.clone();
-        if lower.contains("out of memory") || lower.contains("out-of-memory") || lower.contains("outofmemory") {
-            DeviceError::OutOfMemory { device, bytes, reason }.into()
-        } else if lower.contains("compil") {
-            DeviceError::Compile { device, kernel: during.to_owned(), reason }.into()
-        } else {
-            DeviceError::Failed { device, during: during.to_owned(), reason }.into()
+    /// Looks for what failed of all that `handle` may depend on.
+    ///
+    /// Not every runtime does this when it reads: one hands out whatever the memory held before.
+    fn settle(&self, handle: &Handle) -> Result<()> {
+        let flush = || self.client.flush();
+        self.guard("read", 0, flush)?.map_err(|e| self.failed("read", fault_of(&e)))?;
+        if handle.stream != StreamId::current() {
+            // Another thread's memory; its errors lie with that thread's stream.
+            self.guard("read", 0, || handle.stream.executes(flush))?.map_err(|e| self.failed("read", fault_of(&e)))?;
+        }
+        self.look("read")
+    }
+
+    /// The first thing that failed and that this thread was not told of.
+    fn look(&self, during: &'static str) -> Result<()> {
+        match self.faults.next() {
+            Some((fault, since)) => Err(self.error(during, fault, &since)),
+            None => Ok(()),
         }
     }
 
-    fn error(&self, during: &str, bytes: u64, e: &ServerError) -> Error {
-        let device = self.name.clone();
-        match e {
-            ServerError::Launch(LaunchError::OutOfMemory { reason, .. }) => {
-                DeviceError::OutOfMemory { device, bytes, reason: reason.clone() }.into()
-            }
-            ServerError::Launch(LaunchError::CompilationError(c)) => {
-                DeviceError::Compile { device, kernel: during.to_owned(), reason: c.to_string() }.into()
-            }
-            ServerError::Launch(LaunchError::TooManyResources(r)) => {
-                DeviceError::Compile { device, kernel: during.to_owned(), reason: r.to_string() }.into()
-            }
-            ServerError::Io(io) | ServerError::Launch(LaunchError::IoError(io)) => {
-                let reason = io.to_string();
-                if reason.contains("allocate") {
-                    DeviceError::OutOfMemory { device, bytes, reason }.into()
-                } else {
-                    DeviceError::Failed { device, during: during.to_owned(), reason }.into()
-                }
-            }
-            other => self.classify(during, bytes, other.to_string()),
+    /// Writes `fault` down for all threads, and gives the error for this one: of what failed first.
+    fn failed(&self, during: &'static str, fault: Fault) -> Error {
+        self.faults.record(fault.clone());
+        let (first, since) = self.faults.next().unwrap_or((fault, Since::default()));
+        self.error(during, first, &since)
+    }
+
+    fn error(&self, during: &'static str, fault: Fault, since: &Since) -> Error {
+        let (device, during) = (self.name.clone(), during.to_owned());
+        match fault {
+            Fault::OutOfMemory(reason) => DeviceError::OutOfMemory { device, bytes: since.asked, reason },
+            Fault::Compile(reason) => DeviceError::Compile { device, kernel: since.names(), reason },
+            Fault::Lost(reason) | Fault::Failed(reason) => DeviceError::Failed { device, during, reason },
         }
+        .into()
+    }
+
+    /// Waits for the runtime, but not for a device that is gone.
+    fn wait<F: Future>(&self, future: F) -> Result<F::Output> {
+        struct Unpark(std::thread::Thread);
+        impl Wake for Unpark {
+            fn wake(self: Arc<Self>) {
+                self.0.unpark();
+            }
+        }
+        let waker = Waker::from(Arc::new(Unpark(std::thread::current())));
+        let mut future = pin!(future);
+        loop {
+            if let Poll::Ready(output) = future.as_mut().poll(&mut Context::from_waker(&waker)) {
+                return Ok(output);
+            }
+            if self.faults.lost().is_some() {
+                self.look("wait")?;
+            }
+            std::thread::park_timeout(LOOK);
+        }
+    }
+}
+
+/// What a runtime's error says: its first cause.
+pub(super) fn fault_of(e: &ServerError) -> Fault {
+    match e {
+        ServerError::ServerUnhealthy { errors, .. } if !errors.is_empty() => fault_of(&errors[0]),
+        ServerError::Launch(LaunchError::OutOfMemory { reason, .. }) => Fault::OutOfMemory(reason.clone()),
+        ServerError::Launch(LaunchError::CompilationError(c)) => Fault::Compile(c.to_string()),
+        ServerError::Launch(LaunchError::TooManyResources(r)) => Fault::Compile(r.to_string()),
+        ServerError::Io(io) | ServerError::Launch(LaunchError::IoError(io)) => match io {
+            IoError::Execution(e) => fault_of(e),
+            IoError::BufferTooBig { .. } => Fault::OutOfMemory(io.to_string()),
+            // A handle comes from an allocation and from nowhere else, so this one's was not granted.
+            IoError::NotFound { .. } => Fault::OutOfMemory(format!("an earlier allocation was not granted: {io}")),
+            _ => fault_in(io.to_string()),
+        },
+        other => fault_in(other.to_string()),
+    }
+}
+
+/// What the words of a panic or an error say.
+pub(super) fn fault_in(words: String) -> Fault {
+    let lower = words.to_lowercase();
+    let says = |texts: &[&str]| texts.iter().any(|text| lower.contains(text));
+    if says(&["out of memory", "out-of-memory", "outofmemory", "out_of_memory", "can't allocate"]) {
+        Fault::OutOfMemory(words)
+    } else if says(&["device is lost", "device lost", "device_lost", "devicelost"]) {
+        Fault::Lost(words)
+    } else if says(&["compil"]) {
+        Fault::Compile(words)
+    } else {
+        Fault::Failed(words)
     }
 }
 
@@ -167,17 +255,28 @@ fn library_present(names: &[&str]) -> bool {
     names.iter().any(|n| unsafe { libloading::Library::new(*n) }.is_ok())
 }
 
+/// The faults of a device whose runtime gives the same memory to everybody who opens it.
+#[cfg(any(feature = "cuda", feature = "hip"))]
+fn faults_of(name: &str) -> Arc<Faults> {
+    use std::collections::BTreeMap;
+    use std::sync::{Mutex, PoisonError};
+    static ALL: Mutex<BTreeMap<String, Arc<Faults>>> = Mutex::new(BTreeMap::new());
+    let mut all = ALL.lock().unwrap_or_else(PoisonError::into_inner);
+    all.entry(name.to_owned()).or_insert_with(|| Arc::new(Faults::new())).clone()
+}
+
 #[cfg(any(feature = "cuda", feature = "hip", feature = "wgpu"))]
 fn finish<R: Runtime>(
     name: String,
     client: ComputeClient<R>,
+    faults: Arc<Faults>,
     mut info: DeviceInfo,
     wrap: impl FnOnce(Gpu<R>) -> Backend,
 ) -> Device {
-    let gpu = Gpu::new(client, &name);
+    let gpu = Gpu::new(client, &name, faults);
     info.max_binding_bytes = gpu.max_binding_bytes;
     info.max_grid = gpu.max_grid;
-    Device(std::sync::Arc::new(Inner { name, info, backend: wrap(gpu), arm: Arm::None }))
+    Device(Arc::new(Inner { name, info, backend: wrap(gpu), arm: Arm::None }))
 }
 
 #[cfg(feature = "cuda")]
@@ -203,7 +302,7 @@ pub(super) fn open_cuda(index: usize) -> Result<Device> {
         .map_err(|p| missing(&panic_text(p.as_ref()), "a working NVIDIA driver and the CUDA toolkit (NVRTC)"))?;
     let (adapter, driver) = cuda_identity(index);
     let info = DeviceInfo { runtime: "cuda", language: "cuda", adapter, driver, max_binding_bytes: 0, max_grid: 0 };
-    Ok(finish(name, client, info, Backend::Cuda))
+    Ok(finish(name.clone(), client, faults_of(&name), info, Backend::Cuda))
 }
 
 #[cfg(feature = "cuda")]
@@ -243,11 +342,13 @@ pub(super) fn open_hip(index: usize) -> Result<Device> {
         max_binding_bytes: 0,
         max_grid: 0,
     };
-    Ok(finish(name, client, info, Backend::Hip))
+    Ok(finish(name.clone(), client, faults_of(&name), info, Backend::Hip))
 }
 
 #[cfg(feature = "wgpu")]
 pub(super) use through_wgpu::open_wgpu;
+#[cfg(all(test, feature = "wgpu"))]
+pub(super) use through_wgpu::take_away;
 
 #[cfg(feature = "wgpu")]
 mod through_wgpu {
@@ -260,7 +361,7 @@ mod through_wgpu {
     use crate::device::{DeviceName, Selector};
 
     /// One device an adapter: a second `wgpu` device on the same adapter would hold memory apart from the first.
-    static OPEN: Mutex<BTreeMap<String, Device>> = Mutex::new(BTreeMap::new());
+    static OPEN: Mutex<BTreeMap<String, (Device, wgpu::Device)>> = Mutex::new(BTreeMap::new());
 
     pub(in crate::device) fn open_wgpu(name: &DeviceName) -> Result<Device> {
         let (runtime, backend, selector, install) = match name {
@@ -291,12 +392,14 @@ mod through_wgpu {
             return Err(DeviceError::NotFound { name: name.to_string(), present: names.join(", ") }.into());
         };
         let key = format!("{runtime}:{index}");
-        if let Some(device) = open.get(&key) {
+        // A device that is gone is opened anew.
+        if let Some((device, _)) = open.get(&key).filter(|(device, _)| !lost(device)) {
             return Ok(device.clone());
         }
         let adapter = adapters.into_iter().nth(index).expect("index was found in this list");
         let about = adapter.get_info();
-        let client = catch_unwind(AssertUnwindSafe(|| client_on(instance, adapter, backend)))
+        let faults = Arc::new(Faults::new());
+        let (client, handle) = catch_unwind(AssertUnwindSafe(|| client_on(instance, adapter, backend, &faults)))
             .map_err(|p| failed(panic_text(p.as_ref())))?
             .map_err(failed)?;
         let language = match backend {
@@ -305,20 +408,58 @@ mod through_wgpu {
         };
         let driver = format!("{} {}", about.driver, about.driver_info).trim().to_owned();
         let info = DeviceInfo { runtime, language, adapter: about.name, driver, max_binding_bytes: 0, max_grid: 0 };
-        let device = finish(key.clone(), client, info, Backend::Wgpu);
-        open.insert(key, device.clone());
+        let device = finish(key.clone(), client, faults, info, Backend::Wgpu);
+        open.insert(key, (device.clone(), handle));
         Ok(device)
+    }
+
+    fn lost(device: &Device) -> bool {
+        device.faults().is_some_and(|faults| faults.lost().is_some())
+    }
+
+    /// Takes a device away, as a driver that crashes does.
+    #[cfg(test)]
+    pub(in crate::device) fn take_away(device: &Device) {
+        let open = OPEN.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        let (_, handle) = open.get(device.name()).expect("the device was opened here");
+        handle.destroy();
+        // A crash is noticed by the call that meets it; this way of losing a device, when somebody asks.
+        handle.poll(wgpu::PollType::Poll).expect("nothing is waited for");
     }
 
     fn client_on(
         instance: wgpu::Instance,
         adapter: wgpu::Adapter,
         backend: wgpu::Backend,
-    ) -> Result<ComputeClient<WgpuRuntime>, String> {
+        faults: &Arc<Faults>,
+    ) -> Result<(ComputeClient<WgpuRuntime>, wgpu::Device), String> {
         let (device, queue) = request(&adapter, backend)?;
-        let setup = WgpuSetup { instance, adapter, device, queue, backend };
-        let device = cubecl::wgpu::init_device(setup, RuntimeOptions::default());
-        Ok(WgpuRuntime::client(&device))
+        watch(&device, faults);
+        let setup = WgpuSetup { instance, adapter, device: device.clone(), queue, backend };
+        let id = cubecl::wgpu::init_device(setup, RuntimeOptions::default());
+        Ok((WgpuRuntime::client(&id), device))
+    }
+
+    /// Writes down what goes wrong on the runtime's own thread, where no caller is.
+    fn watch(device: &wgpu::Device, faults: &Arc<Faults>) {
+        let sink = faults.clone();
+        device.on_uncaptured_error(Arc::new(move |e: wgpu::Error| {
+            let words = e.to_string();
+            sink.record(match e {
+                wgpu::Error::OutOfMemory { .. } => Fault::OutOfMemory(words),
+                _ if words.contains("create_shader_module") || words.contains("create_compute_pipeline") => {
+                    Fault::Compile(words)
+                }
+                _ => fault_in(words),
+            });
+            // The runtime must not go on as if it had what it asked for, or it would keep a buffer or a pipeline that is
+            // none. It expects a panic here, as wgpu does unless told otherwise; this one does not speak.
+            std::panic::resume_unwind(Box::new("the fault was written down"));
+        }));
+        let sink = faults.clone();
+        device.set_device_lost_callback(move |reason, words| {
+            sink.record(Fault::Lost(format!("the device is lost ({reason:?}): {words}")));
+        });
     }
 
     fn request(adapter: &wgpu::Adapter, backend: wgpu::Backend) -> Result<(wgpu::Device, wgpu::Queue), String> {

@@ -2,6 +2,8 @@
 
 mod discover;
 #[cfg(feature = "gpu")]
+mod faults;
+#[cfg(feature = "gpu")]
 pub(crate) mod gpu;
 #[cfg(all(test, feature = "gpu"))]
 mod gpu_tests;
@@ -254,9 +256,19 @@ impl Device {
         &self.0.backend
     }
 
-    /// Whether `other` holds its memory where this device does.
+    /// What failed on a GPU; stands for its memory.
+    #[cfg(feature = "gpu")]
+    fn faults(&self) -> Option<&Arc<faults::Faults>> {
+        on_device!(self, host(_h) => None, gpu(g) => Some(g.faults()))
+    }
+
+    /// Whether `other` holds its memory where this device does. A device that was lost and opened again does not.
     pub(crate) fn same_memory(&self, other: &Device) -> bool {
-        (self.is_host() && other.is_host()) || self.0.name == other.0.name
+        #[cfg(feature = "gpu")]
+        if let (Some(ours), Some(theirs)) = (self.faults(), other.faults()) {
+            return Arc::ptr_eq(ours, theirs);
+        }
+        self.is_host() && other.is_host()
     }
 }
 
