@@ -123,9 +123,12 @@ pub fn div_from_reciprocal(a: f32, b: f32, reciprocal: f32) -> f32 {
     let sum = add_wrap(add_wrap(sub_wrap(add_wrap(bits_a & 0xff80_0000u32, scale), one), guess), step);
     let mut result = from_bits(select_u32(zero, 0u32, sum));
     if !sure {
+        // The guess is positive, which compilers do not know: they would set up the long way for a divisor that stays the
+        // same before it is known to be taken, and keep what it needs in registers.
+        let same_b = bits_b ^ (guess >> 31u32);
         let x = split(bits_a & 0x7fff_ffffu32);
-        let y = split(bits_b & 0x7fff_ffffu32);
-        result = div_from_guess(a, b, div_rough(unit_float(x.m), unit_float(y.m)));
+        let y = split(same_b & 0x7fff_ffffu32);
+        result = div_from_guess(a, from_bits(same_b), div_rough(unit_float(x.m), unit_float(y.m)));
     }
     result
 }
