@@ -13,6 +13,7 @@ mod evidence;
 #[cfg(feature = "oracle")]
 mod exhaustive;
 mod fixtures;
+mod grow;
 mod process;
 mod sabotage;
 mod setup;
@@ -47,6 +48,7 @@ enum Task {
     Certify(certify::Args),
     Compare(compare::Args),
     Sabotage(sabotage::Args),
+    Grow(grow::Args),
     Support(support::Args),
     Bench(bench::Args),
     #[cfg(feature = "oracle")]
@@ -69,6 +71,7 @@ fn main() -> ExitCode {
         Task::Certify(args) => certify::run(&args),
         Task::Compare(args) => compare::run(&args),
         Task::Sabotage(args) => sabotage::run(&args),
+        Task::Grow(args) => grow::run(&args),
         Task::Support(args) => support::run(&args).map(ok),
         Task::Bench(args) => bench::run(&args),
         #[cfg(feature = "oracle")]

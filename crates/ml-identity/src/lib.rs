@@ -13,6 +13,8 @@ pub mod compare;
 pub mod digest;
 pub mod error;
 pub mod fixtures;
+#[cfg(feature = "growth")]
+pub mod growth;
 pub mod merkle;
 pub mod stage;
 pub mod support;

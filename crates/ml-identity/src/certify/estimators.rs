@@ -161,12 +161,12 @@ fn targets(fixture: &Fixture) -> Vec<f32> {
     }
 }
 
-pub(super) fn record_f32(cx: &mut Context<'_>, tag: &str, shape: &[usize], data: &[f32]) {
+pub(crate) fn record_f32(cx: &mut Context<'_>, tag: &str, shape: &[usize], data: &[f32]) {
     let bytes: Vec<u8> = data.iter().flat_map(|v| v.to_le_bytes()).collect();
     cx.record(tag, Dtype::F32, shape, &bytes);
 }
 
-pub(super) fn record_u32(cx: &mut Context<'_>, tag: &str, data: &[u32]) {
+pub(crate) fn record_u32(cx: &mut Context<'_>, tag: &str, data: &[u32]) {
     let bytes: Vec<u8> = data.iter().flat_map(|v| v.to_le_bytes()).collect();
     cx.record(tag, Dtype::U32, &[data.len()], &bytes);
 }

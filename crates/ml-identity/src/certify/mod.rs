@@ -20,6 +20,8 @@ use crate::fixtures::{Fixture, Fixtures, hostile};
 use crate::stage::{StageRecorder, dump_folder};
 
 pub use estimators::Estimator;
+#[cfg(feature = "growth")]
+pub(crate) use estimators::{record_f32, record_u32};
 #[cfg(feature = "sabotage")]
 pub use sabotage::{ArmReport, Bite, sabotage};
 
