@@ -1,6 +1,7 @@
 //! `validate`: exactly what CI runs, cheapest first. Every step runs, whatever became of those before it, and every step
 //! and column is named at the end: passed, failed, or not run and why.
 
+use std::collections::BTreeSet;
 use std::io::{BufRead, BufReader};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
@@ -20,7 +21,8 @@ pub struct Args {
     /// Also cross-compile for aarch64 and run that column under qemu (Debian, as root; slow)
     #[arg(long)]
     arm: bool,
-    /// Also run what takes long: certificates and negative controls on every column, property tests with more cases
+    /// Also run what takes long: certificates and negative controls on every column, property tests with more cases, and
+    /// the checks of the runtimes that this machine has no device of
     #[arg(long)]
     long: bool,
     /// Only steps whose name contains this; may be given again
@@ -74,6 +76,7 @@ pub fn run(args: &Args) -> Result<()> {
     v.step("tidy", |_| crate::tidy::run(&crate::tidy::Args {}));
     v.step("fixtures", |_| crate::fixtures::run(&crate::fixtures::Args::default()));
     v.step("host-only dependencies", |_| host_only_dependencies());
+    v.step("one resolution", |_| one_resolution(features));
     v.step("host-only check", |v| v.cargo(&["check", "--locked", "--package", "isobit"]));
     v.step("host-only clippy", |v| {
         let packages = ["-p", "isobit", "-p", "ml-kernels"];
@@ -96,6 +99,13 @@ pub fn run(args: &Args) -> Result<()> {
     v.step("support matrix", |_| crate::support::run(&crate::support::Args::default()));
     v.deny();
     if args.long {
+        // Neither needs its vendor's software to be built: libraries are looked for when a device is opened.
+        for runtime in ["cuda", "hip"] {
+            let features = format!("isobit/{runtime},isobit/cli");
+            v.step(&format!("{runtime} check"), |v| {
+                v.cargo(&["check", "--locked", "--package", "isobit", "--bins", "--features", &features])
+            });
+        }
         v.step("certify", |v| v.on_columns(features, "certify"));
         v.step("sabotage", |v| v.on_columns(features, "sabotage"));
     }
@@ -259,7 +269,9 @@ impl Validate<'_> {
     /// Licences, sources and bans of the dependencies.
     fn deny(&mut self) {
         if process::present("cargo-deny") {
-            self.step("deny", |v| v.cargo(&["deny", "--offline", "check", "bans", "licenses", "sources"]));
+            self.step("deny", |v| {
+                v.cargo(&["deny", "--offline", "--workspace", "check", "bans", "licenses", "sources"])
+            });
         } else if self.wanted("deny") {
             self.skip("deny", "install cargo-deny (cargo install --locked cargo-deny)".to_owned(), false);
         }
@@ -333,6 +345,36 @@ fn host_only_dependencies() -> Result<()> {
     Ok(())
 }
 
+/// A program that builds itself anew with wgpu must find every crate as the steps above have built it, or all GPU crates
+/// are built twice (`Devices::rebuilt`).
+fn one_resolution(features: &str) -> Result<()> {
+    let tree = |arguments: &[&str]| {
+        let mut command = process::cargo();
+        command.args(["tree", "--locked", "--prefix", "none", "--format", "{p} [{f}]"]).args(arguments);
+        process::output(&mut command)
+    };
+    let all = tree(&["--workspace", "--features", features, "--edges", "normal,build,dev"])?;
+    let alone = tree(&["--package", "xtask", "--features", "wgpu", "--edges", "normal,build"])?;
+    let other = otherwise_built(&all, &alone);
+    if !other.is_empty() {
+        let list = other.join(", ");
+        return Err(Error::Found(format!("`--package xtask` builds with other features than the workspace: {list}")));
+    }
+    println!("{} crates, each with the features that the workspace builds it with", crates(&alone).len());
+    Ok(())
+}
+
+/// Lines of `part`, a tree, that `all` does not have, but for the program's own.
+fn otherwise_built<'a>(all: &str, part: &'a str) -> Vec<&'a str> {
+    let all = crates(all);
+    crates(part).into_iter().filter(|line| !line.starts_with("xtask ") && !all.contains(line)).collect()
+}
+
+/// The distinct lines of a tree; a crate that was shown before is marked by a star.
+fn crates(tree: &str) -> BTreeSet<&str> {
+    tree.lines().map(|line| line.trim_end_matches(" (*)")).collect()
+}
+
 /// Lines of `cargo tree` that name a crate which only GPU runtimes need.
 fn gpu_crates(tree: &str) -> Vec<&str> {
     let gpu = |line: &&str| {
@@ -367,6 +409,13 @@ mod tests {
         assert!(verdict(&[], false).3.is_err());
         let (passed, failed, skipped, _) = verdict(&done(&[Outcome::Passed, Outcome::Failed(String::new())]), true);
         assert_eq!((passed, failed, skipped), (1, 1, 0));
+    }
+
+    #[test]
+    fn a_crate_with_other_features_is_seen() {
+        let all = "either v1.0.0 [std]\nrayon v1.0.0 []\nxtask v0.1.0 [oracle,wgpu]\nrug v1.0.0 []";
+        assert_eq!(otherwise_built(all, "xtask v0.1.0 [wgpu]\neither v1.0.0 [std] (*)"), [""; 0]);
+        assert_eq!(otherwise_built(all, "either v1.0.0 []\nrayon v1.0.0 []"), ["either v1.0.0 []"]);
     }
 
     #[test]

@@ -332,6 +332,11 @@ pub(super) fn open_hip(index: usize) -> Result<Device> {
     if !library_present(&["libamdhip64.so", "libamdhip64.so.6", "libamdhip64.so.7"]) {
         return Err(missing("libamdhip64 was not found").into());
     }
+    let count =
+        catch_unwind(|| HipRuntime::enumerate_devices(0, &()).len()).map_err(|p| missing(&panic_text(p.as_ref())))?;
+    if index >= count {
+        return Err(DeviceError::NotFound { name, present: format!("{count} HIP devices") }.into());
+    }
     let client = catch_unwind(AssertUnwindSafe(|| HipRuntime::client(&AmdDevice::new(index))))
         .map_err(|p| missing(&panic_text(p.as_ref())))?;
     let info = DeviceInfo {
