@@ -14,6 +14,7 @@ mod evidence;
 mod exhaustive;
 mod fixtures;
 mod grow;
+mod independent;
 mod process;
 mod sabotage;
 mod setup;

@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use crate::error::{Error, Result};
-use crate::{arm, process, setup};
+use crate::{arm, independent, process, setup};
 
 /// Run every check of the workspace: what CI runs, cheapest first.
 ///
@@ -21,8 +21,8 @@ pub struct Args {
     /// Also cross-compile for aarch64 and run that column under qemu (Debian, as root; slow)
     #[arg(long)]
     arm: bool,
-    /// Also run what takes long: certificates and negative controls on every column, property tests with more cases, and
-    /// the checks of the runtimes that this machine has no device of
+    /// Also run what takes long: certificates and negative controls on every column, the independent checker, property
+    /// tests with more cases, and the checks of the runtimes that this machine has no device of
     #[arg(long)]
     long: bool,
     /// Only steps whose name contains this; may be given again
@@ -108,6 +108,7 @@ pub fn run(args: &Args) -> Result<()> {
         }
         v.step("certify", |v| v.on_columns(features, "certify"));
         v.step("sabotage", |v| v.on_columns(features, "sabotage"));
+        v.independent();
     }
     if args.arm {
         v.step("aarch64 under qemu", |_| arm::run(&arm::Args::default()));
@@ -274,6 +275,16 @@ impl Validate<'_> {
             });
         } else if self.wanted("deny") {
             self.skip("deny", "install cargo-deny (cargo install --locked cargo-deny)".to_owned(), false);
+        }
+    }
+
+    /// The certificate of the host, recomputed in Python from the text of the contract.
+    fn independent(&mut self) {
+        const NAME: &str = "independent";
+        match independent::interpreter() {
+            Ok(python) => self.step(NAME, |v| independent::check(&python, |command| v.run(command))),
+            Err(why) if self.wanted(NAME) => self.skip(NAME, why, false),
+            Err(_) => {}
         }
     }
 

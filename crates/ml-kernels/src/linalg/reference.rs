@@ -1,4 +1,4 @@
-//! The specification of the Cholesky factorisation and its solve: plain loops.
+//! The specification of the Cholesky factorisation and its solve, clause `factor`: plain loops.
 
 use super::Unfactorable;
 use crate::contraction::{Term, cell};
