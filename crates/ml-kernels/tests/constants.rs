@@ -4,103 +4,10 @@
 //!
 //! Notation: "Q.64" is a fraction held as an integer times 2^-64, and so on; ulp errors are stated where they are used.
 
-use std::fmt::Write as _;
+mod derivation;
 
+use derivation::*;
 use rug::Float;
-use rug::ops::Pow;
-
-/// Working precision: far above the 96 bits that any constant keeps.
-const BITS: u32 = 600;
-
-fn real(x: impl Into<f64>) -> Float {
-    Float::with_val(BITS, x.into())
-}
-
-fn two_to(power: i32) -> Float {
-    Float::with_val(BITS, 2).pow(power)
-}
-
-/// `x * 2^fraction_bits` rounded to the nearest integer.
-fn fixed(x: &Float, fraction_bits: i32) -> Float {
-    (Float::with_val(BITS, x) * two_to(fraction_bits)).round()
-}
-
-/// The coefficients of the polynomial of degree `degree` that equals `f` in the Chebyshev nodes of `[low, high]`.
-///
-/// Interpolation there is within a small factor of the best approximation, and has a closed recipe.
-fn chebyshev(f: impl Fn(&Float) -> Float, low: &Float, high: &Float, degree: usize) -> Vec<Float> {
-    let pi = Float::with_val(BITS, rug::float::Constant::Pi);
-    let n = degree + 1;
-    let nodes: Vec<Float> = (0..n)
-        .map(|j| {
-            let angle = Float::with_val(BITS, &pi * (2 * j + 1) as u32) / (2 * n) as u32;
-            let unit = angle.cos();
-            let half = Float::with_val(BITS, high - low) / 2u32;
-            let middle = Float::with_val(BITS, high + low) / 2u32;
-            middle + half * unit
-        })
-        .collect();
-    // Newton's divided differences in place, then Horner's scheme over the nodes expands into powers.
-    let mut newton: Vec<Float> = nodes.iter().map(&f).collect();
-    for level in 1..n {
-        for j in (level..n).rev() {
-            let rise = Float::with_val(BITS, &newton[j] - &newton[j - 1]);
-            let run = Float::with_val(BITS, &nodes[j] - &nodes[j - level]);
-            newton[j] = rise / run;
-        }
-    }
-    let mut powers = vec![real(0.0); n];
-    for j in (0..n).rev() {
-        for k in (1..n).rev() {
-            powers[k] = Float::with_val(BITS, &powers[k - 1] - Float::with_val(BITS, &powers[k] * &nodes[j]));
-        }
-        powers[0] = Float::with_val(BITS, &newton[j] - Float::with_val(BITS, &powers[0] * &nodes[j]));
-    }
-    powers
-}
-
-/// Word `index` (0 is the lowest) of an integer, two's complement.
-fn word(x: &Float, index: i32) -> u32 {
-    let shifted = (Float::with_val(BITS, x) * two_to(-32 * index)).floor();
-    let above = (Float::with_val(BITS, &shifted) * two_to(-32)).floor() * two_to(32);
-    (shifted - above).to_u32_saturating().expect("a word is a number")
-}
-
-fn hex(word: u32) -> String {
-    format!("0x{:04x}_{:04x}", word >> 16, word & 0xffff)
-}
-
-struct File {
-    text: String,
-}
-
-impl File {
-    fn item(&mut self, doc: &str, name: &str, ty: &str, value: &str) {
-        writeln!(self.text, "\n/// {doc}\npub(super) const {name}: {ty} = {value};").expect("a string takes any text");
-    }
-
-    fn scalar(&mut self, doc: &str, name: &str, value: u32) {
-        self.item(doc, name, "u32", &hex(value));
-    }
-
-    fn array(&mut self, doc: &str, name: &str, values: &[u32]) {
-        let list: Vec<String> = values.iter().map(|&w| hex(w)).collect();
-        self.item(doc, name, &format!("[u32; {}]", values.len()), &format!("[{}]", list.join(", ")));
-    }
-
-    /// A coefficient of 64 bits (two scalars) or 32 bits (one), which must fit.
-    fn coefficient(&mut self, doc: &str, name: &str, x: &Float, fraction_bits: i32) {
-        let bits = if fraction_bits >= 64 { 64 } else { 32 };
-        let value = fixed(x, fraction_bits);
-        assert!(value > 0u32 && value < two_to(bits), "{name} does not fit: {value}");
-        if bits == 64 {
-            self.scalar(&format!("{doc}, high word."), &format!("{name}_HI"), word(&value, 1));
-            self.scalar(&format!("{doc}, low word."), &format!("{name}_LO"), word(&value, 0));
-        } else {
-            self.scalar(&format!("{doc}."), name, word(&value, 0));
-        }
-    }
-}
 
 /// Scaling of coefficient k of `exp`: Q.(64 + EXP_SCALE\[k\]) while k <= 6, Q.(32 + EXP_SCALE\[k\]) above.
 const EXP_SCALE: [i32; 9] = [0, 0, 2, 4, 6, 9, 12, 15, 19];
@@ -173,18 +80,6 @@ fn ln_constants(out: &mut File) {
     }
 }
 
-/// `x` as the bits of the nearest f64, so that no decimal is parsed.
-fn double(x: &Float) -> String {
-    let bits = x.to_f64().to_bits();
-    format!(
-        "f64::from_bits(0x{:04x}_{:04x}_{:04x}_{:04x})",
-        bits >> 48,
-        bits >> 32 & 0xffff,
-        bits >> 16 & 0xffff,
-        bits & 0xffff
-    )
-}
-
 fn host_constants(out: &mut File) {
     let ln2 = real(2.0).ln();
     // 32 significant bits: k * HI is exact for |k| < 2^21.
@@ -201,31 +96,16 @@ fn host_constants(out: &mut File) {
 }
 
 fn render() -> String {
-    let mut out = File {
-        text: "//! Constants of `exp` and `ln`, derived and checked by `tests/constants.rs`: generated, do not edit.\n"
-            .into(),
-    };
+    let mut out = File::new(
+        "//! Constants of `exp` and `ln`, derived and checked by `tests/constants.rs`: generated, do not edit.\n",
+    );
     exp_constants(&mut out);
     ln_constants(&mut out);
     host_constants(&mut out);
     out.text
 }
 
-/// The text without what `cargo fmt` may move.
-fn squeeze(text: &str) -> String {
-    text.split_whitespace().collect::<String>().replace(",]", "]")
-}
-
 #[test]
 fn constants_are_derived() {
-    let fresh = render();
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/src/num/constants.rs");
-    if std::env::var_os("ISOBIT_BLESS").is_some() {
-        std::fs::write(path, &fresh).expect("the source file can be written");
-    }
-    let kept = std::fs::read_to_string(path).expect("the source file can be read");
-    assert!(
-        squeeze(&kept) == squeeze(&fresh),
-        "src/num/constants.rs is not what MPFR says; bless it and look at the diff"
-    );
+    compare_or_bless("src/num/constants.rs", &render());
 }

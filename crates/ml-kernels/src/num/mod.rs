@@ -4,6 +4,7 @@ pub mod conformance;
 mod constants;
 pub mod convert;
 pub mod divide;
+pub mod elementary;
 pub mod exp;
 mod host;
 #[cfg(feature = "gpu")]
@@ -18,6 +19,7 @@ pub mod sweep;
 
 pub use convert::*;
 pub use divide::{div, div_from_guess, div_from_reciprocal, div_integer, sqrt, sqrt_from_guess, sqrt_integer};
+pub use elementary::*;
 pub use exp::{exp_cr, exp_integer};
 pub use host::{exp_cr_slice, ln_cr_slice};
 pub use limbs::*;

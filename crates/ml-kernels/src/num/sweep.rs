@@ -12,6 +12,7 @@ use rayon::prelude::*;
 
 use super::convert::*;
 use super::divide::{div, sqrt};
+use super::elementary::*;
 use super::exp::exp_cr;
 use super::limbs::Limbs;
 use super::ln::ln_cr;
@@ -42,6 +43,18 @@ pub(super) fn exponent(x: u32) -> i32 {
 pub(super) fn finite(x: u32) -> f32 {
     let field = x & 0x7f80_0000u32;
     canon(from_bits(x ^ select_u32(field == 0x7f80_0000u32, 0x0080_0000u32, 0u32)))
+}
+
+/// `y`, or for odd `x` a value whose exponent is near that of `x`.
+#[cfg_attr(feature = "gpu", cube)]
+pub(super) fn near(x: u32, y: u32) -> u32 {
+    select_u32((x & 1u32) == 0u32, y, x ^ (y & 0x83ff_ffffu32))
+}
+
+/// `y`, or for odd `x` a value between 2^-3 and 2^5 of either sign.
+#[cfg_attr(feature = "gpu", cube)]
+pub(super) fn moderate(x: u32, y: u32) -> u32 {
+    select_u32((x & 1u32) == 0u32, y, (y & 0x83ff_ffffu32) ^ 0x3e00_0000u32)
 }
 
 macro_rules! functions {
@@ -90,6 +103,56 @@ functions! {
     Exp = "exp", exp_bits(x, y, p) { bits(exp_cr(from_bits(x))) }
     /// [`ln_cr`](fn@ln_cr).
     Ln = "ln", ln_bits(x, y, p) { bits(ln_cr(from_bits(x))) }
+    /// [`exp2_cr`](fn@exp2_cr).
+    Exp2 = "exp2", exp2_bits(x, y, p) { bits(exp2_cr(from_bits(x))) }
+    /// [`expm1_cr`](fn@expm1_cr).
+    Expm1 = "expm1", expm1_bits(x, y, p) { bits(expm1_cr(from_bits(x))) }
+    /// [`sinh_cr`](fn@sinh_cr).
+    Sinh = "sinh", sinh_bits(x, y, p) { bits(sinh_cr(from_bits(x))) }
+    /// [`cosh_cr`](fn@cosh_cr).
+    Cosh = "cosh", cosh_bits(x, y, p) { bits(cosh_cr(from_bits(x))) }
+    /// [`tanh_cr`](fn@tanh_cr).
+    Tanh = "tanh", tanh_bits(x, y, p) { bits(tanh_cr(from_bits(x))) }
+    /// [`sigmoid_cr`](fn@sigmoid_cr).
+    Sigmoid = "sigmoid", sigmoid_bits(x, y, p) { bits(sigmoid_cr(from_bits(x))) }
+    /// [`log2_cr`](fn@log2_cr).
+    Log2 = "log2", log2_bits(x, y, p) { bits(log2_cr(from_bits(x))) }
+    /// [`log10_cr`](fn@log10_cr).
+    Log10 = "log10", log10_bits(x, y, p) { bits(log10_cr(from_bits(x))) }
+    /// [`log1p_cr`](fn@log1p_cr).
+    Log1p = "log1p", log1p_bits(x, y, p) { bits(log1p_cr(from_bits(x))) }
+    /// [`softplus_cr`](fn@softplus_cr).
+    Softplus = "softplus", softplus_bits(x, y, p) { bits(softplus_cr(from_bits(x))) }
+    /// [`sin_cr`](fn@sin_cr).
+    Sin = "sin", sin_bits(x, y, p) { bits(sin_cr(from_bits(x))) }
+    /// [`cos_cr`](fn@cos_cr).
+    Cos = "cos", cos_bits(x, y, p) { bits(cos_cr(from_bits(x))) }
+    /// [`tan_cr`](fn@tan_cr).
+    Tan = "tan", tan_bits(x, y, p) { bits(tan_cr(from_bits(x))) }
+    /// [`atan_cr`](fn@atan_cr).
+    Atan = "atan", atan_bits(x, y, p) { bits(atan_cr(from_bits(x))) }
+    /// [`asin_cr`](fn@asin_cr).
+    Asin = "asin", asin_bits(x, y, p) { bits(asin_cr(from_bits(x))) }
+    /// [`acos_cr`](fn@acos_cr).
+    Acos = "acos", acos_bits(x, y, p) { bits(acos_cr(from_bits(x))) }
+    /// [`cbrt_cr`](fn@cbrt_cr).
+    Cbrt = "cbrt", cbrt_bits(x, y, p) { bits(cbrt_cr(from_bits(x))) }
+    /// [`rsqrt_cr`](fn@rsqrt_cr).
+    Rsqrt = "rsqrt", rsqrt_bits(x, y, p) { bits(rsqrt_cr(from_bits(x))) }
+    /// [`erf_cr`](fn@erf_cr).
+    Erf = "erf", erf_bits(x, y, p) { bits(erf_cr(from_bits(x))) }
+    /// [`erfc_cr`](fn@erfc_cr).
+    Erfc = "erfc", erfc_bits(x, y, p) { bits(erfc_cr(from_bits(x))) }
+    /// [`lgamma_cr`](fn@lgamma_cr).
+    Lgamma = "lgamma", lgamma_bits(x, y, p) { bits(lgamma_cr(from_bits(x))) }
+    /// [`digamma_cr`](fn@digamma_cr).
+    Digamma = "digamma", digamma_bits(x, y, p) { bits(digamma_cr(from_bits(x))) }
+    /// [`atan2_cr`](fn@atan2_cr) of two values with any bits, or with like exponents.
+    Atan2 = "atan2", atan2_bits(x, y, p) { bits(atan2_cr(from_bits(x), from_bits(near(x, y)))) }
+    /// [`hypot_cr`](fn@hypot_cr) of two values with any bits, or with like exponents.
+    Hypot = "hypot", hypot_bits(x, y, p) { bits(hypot_cr(from_bits(x), from_bits(near(x, y)))) }
+    /// [`pow_cr`](fn@pow_cr) of two values with any bits, or of one and a power of moderate size.
+    Pow = "pow", pow_bits(x, y, p) { bits(pow_cr(from_bits(x), from_bits(moderate(x, y)))) }
     /// [`sqrt`](fn@sqrt).
     Sqrt = "sqrt", sqrt_bits(x, y, p) { bits(sqrt(from_bits(x))) }
     /// [`div`](fn@div) of two values with any bits.
