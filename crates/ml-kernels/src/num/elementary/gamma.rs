@@ -30,32 +30,30 @@ polynomial! {
 
 /// x moved up to `z` >= 16: `over` is the product of the x + i passed by, and `sum` the sum of their reciprocals times that.
 #[derive(Debug, Clone, Copy)]
-#[cfg_attr(feature = "gpu", derive(CubeType))]
+#[cfg_attr(feature = "gpu", derive(CubeType, CubeTypeMut))]
 struct Raised {
     z: Real,
     over: Real,
     sum: Real,
 }
 
-/// One more, if z is still below 16.
+/// One more.
 #[cfg_attr(feature = "gpu", cube)]
 fn raise(r: Raised) -> Raised {
-    let low = r.z.e < ONE + 4u32;
-    let z = plus(r.z, one());
-    let over = times(r.over, r.z);
-    let sum = plus(times(r.sum, r.z), r.over);
-    Raised { z: select_real(low, z, r.z), over: select_real(low, over, r.over), sum: select_real(low, sum, r.sum) }
+    Raised { z: plus(r.z, one()), over: times(r.over, r.z), sum: plus(times(r.sum, r.z), r.over) }
 }
 
 /// x > 0 moved up to 16 or more.
 #[cfg_attr(feature = "gpu", cube)]
 fn raised(x: Real) -> Raised {
     let zero = Real { sign: 0u32, e: 0u32, m: Wide { w3: 0u32, w2: 0u32, w1: 0u32, w0: 0u32 } };
-    let r0 = Raised { z: x, over: one(), sum: zero };
-    let r1 = raise(raise(raise(raise(r0))));
-    let r2 = raise(raise(raise(raise(r1))));
-    let r3 = raise(raise(raise(raise(r2))));
-    raise(raise(raise(raise(r3))))
+    let mut r = Raised { z: x, over: one(), sum: zero };
+    for _ in 0..16u32 {
+        if r.z.e < ONE + 4u32 {
+            r = raise(r);
+        }
+    }
+    r
 }
 
 /// Sine and cosine of pi |x| up to their sign, and whether their quotient is negative; |x| < 2^23.

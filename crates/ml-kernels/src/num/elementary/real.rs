@@ -15,7 +15,7 @@ pub(super) const ONE: u32 = 4096;
 
 /// `(-1)^sign * m * 2^(e - ONE - 127)`: the top bit of `m` is set, or `m` is 0 and the value too.
 #[derive(Debug, Clone, Copy)]
-#[cfg_attr(feature = "gpu", derive(CubeType))]
+#[cfg_attr(feature = "gpu", derive(CubeType, CubeTypeMut))]
 pub(crate) struct Real {
     /// 0 or 0x80000000.
     pub sign: u32,

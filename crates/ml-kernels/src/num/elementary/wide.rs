@@ -12,7 +12,7 @@ use crate::num::raw::*;
 
 /// A 128-bit integer or fraction; `w3` is the highest word.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[cfg_attr(feature = "gpu", derive(CubeType))]
+#[cfg_attr(feature = "gpu", derive(CubeType, CubeTypeMut))]
 pub(crate) struct Wide {
     pub w3: u32,
     pub w2: u32,
