@@ -7,6 +7,7 @@ mod bench;
 mod certify;
 mod compare;
 mod conformance;
+mod digest;
 mod doctor;
 mod error;
 mod evidence;
@@ -52,6 +53,7 @@ enum Task {
     Grow(grow::Args),
     Support(support::Args),
     Bench(bench::Args),
+    Digest(digest::Args),
     #[cfg(feature = "oracle")]
     Exhaustive(exhaustive::Args),
 }
@@ -75,6 +77,7 @@ fn main() -> ExitCode {
         Task::Grow(args) => grow::run(&args),
         Task::Support(args) => support::run(&args).map(ok),
         Task::Bench(args) => bench::run(&args),
+        Task::Digest(args) => digest::run(&args),
         #[cfg(feature = "oracle")]
         Task::Exhaustive(args) => exhaustive::task(&args).map(ok),
     };

@@ -85,7 +85,7 @@ pub(super) fn run(subject: &Subject, extent: Extent, pool: &rayon::ThreadPool) -
         digest: if every == 1 { hasher.finalize().to_hex().to_string() } else { String::new() },
         seconds,
         threads: pool.current_num_threads(),
-        host_ns: subject.slice.map(|f| nanoseconds(name, |x, out| f(x, out))),
+        host_ns: subject.slice.map(|f| nanoseconds(name, f)),
         spellings: if extent.both { 2 } else { 1 },
         platform_ns: subject.platform.map(|f| {
             nanoseconds(name, move |x, out| {

@@ -8,6 +8,9 @@ use rug::Float;
 use super::oracle::{self, NAN, Value, canonical};
 use super::pairs;
 
+/// A function of slices: results into the second.
+pub(super) type Slice = fn(&[f32], &mut [f32]);
+
 /// Where the expected results come from.
 #[derive(Clone, Copy)]
 pub(super) enum Oracle {
@@ -41,7 +44,7 @@ pub(super) struct Subject {
     /// The result where it is known without MPFR, from bits to bits.
     pub(super) known: fn(u32) -> Option<u32>,
     /// The host's spelling for slices.
-    pub(super) slice: Option<fn(&[f32], &mut [f32])>,
+    pub(super) slice: Option<Slice>,
     /// The platform's own function, for the clock only.
     pub(super) platform: Option<fn(f32) -> f32>,
 }
@@ -88,7 +91,7 @@ macro_rules! on_bits {
 pub(super) fn univariate(name: &str) -> Option<Subject> {
     use Symmetry::{Even, Odd};
     let function = Function::from_name(name)?;
-    let mpfr = |value: Value, device: fn(u32) -> u32, slice: fn(&[f32], &mut [f32])| Subject {
+    let mpfr = |value: Value, device: fn(u32) -> u32, slice: Slice| Subject {
         function,
         device,
         oracle: Oracle::Mpfr(value),

@@ -96,7 +96,7 @@ impl Summary {
 fn grouped(n: u64) -> String {
     let digits = n.to_string();
     let cut = |(i, c): (usize, char)| {
-        let comma = i > 0 && (digits.len() - i) % 3 == 0;
+        let comma = i > 0 && (digits.len() - i).is_multiple_of(3);
         comma.then_some(',').into_iter().chain([c])
     };
     digits.chars().enumerate().flat_map(cut).collect()
