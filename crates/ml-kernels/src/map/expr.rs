@@ -5,6 +5,8 @@ use std::sync::Arc;
 
 use ml_core::{ParamError, Result};
 
+use crate::num::elementary::{Binary, Unary};
+
 /// Most operations of one compiled expression; a guard against runaway kernels.
 pub(super) const MAX_OPS: usize = 256;
 
@@ -41,6 +43,8 @@ pub(super) enum Code {
     Sqrt,
     Exp,
     Ln,
+    Unary(Unary),
+    Binary(Binary),
     Add,
     Sub,
     Mul,
@@ -49,6 +53,25 @@ pub(super) enum Code {
     Max,
     /// `a < b ? x : y`
     SelectLess,
+}
+
+#[cfg(feature = "gpu")]
+impl Code {
+    /// The function of [`Code::Unary`]; any for others, which never ask.
+    pub(super) fn unary(self) -> Unary {
+        match self {
+            Code::Unary(function) => function,
+            _ => Unary::Exp2,
+        }
+    }
+
+    /// The function of [`Code::Binary`]; any for others, which never ask.
+    pub(super) fn binary(self) -> Binary {
+        match self {
+            Code::Binary(function) => function,
+            _ => Binary::Pow,
+        }
+    }
 }
 
 /// An operation with its operands: register numbers, or an input, scalar or constant in `a`.
@@ -107,6 +130,41 @@ impl Expr {
     /// Correctly rounded natural logarithm.
     pub fn ln(self) -> Expr {
         Self::apply(Code::Ln, vec![self])
+    }
+
+    /// An elementary function, correctly rounded.
+    pub fn unary(self, function: Unary) -> Expr {
+        Self::apply(Code::Unary(function), vec![self])
+    }
+
+    /// An elementary function of two values, correctly rounded.
+    pub fn binary(self, other: Expr, function: Binary) -> Expr {
+        Self::apply(Code::Binary(function), vec![self, other])
+    }
+
+    /// Correctly rounded ln(1 + self).
+    pub fn log1p(self) -> Expr {
+        self.unary(Unary::Log1p)
+    }
+
+    /// Correctly rounded e^self - 1.
+    pub fn expm1(self) -> Expr {
+        self.unary(Unary::Expm1)
+    }
+
+    /// Correctly rounded hyperbolic tangent.
+    pub fn tanh(self) -> Expr {
+        self.unary(Unary::Tanh)
+    }
+
+    /// Correctly rounded 1/(1 + e^-self).
+    pub fn sigmoid(self) -> Expr {
+        self.unary(Unary::Sigmoid)
+    }
+
+    /// Correctly rounded self^other.
+    pub fn pow(self, other: Expr) -> Expr {
+        self.binary(other, Binary::Pow)
     }
 
     /// The smaller by the contract's total order.

@@ -24,6 +24,10 @@ pub(super) fn apply(code: Code, a: f32, b: f32, c: f32, d: f32, arm: Arm) -> f32
         (Code::Exp, _) => exp_cr(a),
         (Code::Ln, Arm::RoughElementary) => last_bit_cleared(ln_cr(a)),
         (Code::Ln, _) => ln_cr(a),
+        (Code::Unary(f), Arm::RoughElementary) => last_bit_cleared(f.apply(a)),
+        (Code::Unary(f), _) => f.apply(a),
+        (Code::Binary(f), Arm::RoughElementary) => last_bit_cleared(f.apply(a, b)),
+        (Code::Binary(f), _) => f.apply(a, b),
         (Code::Add, Arm::KeepSubnormals) => add_exact_range(a, b, p),
         (Code::Add, _) => add(a, b, p),
         (Code::Sub, Arm::KeepSubnormals) => add_exact_range(a, neg(b), p),
@@ -84,6 +88,13 @@ fn step(
         },
         Code::Scalar => out.fill(scalars[op.a as usize]),
         Code::Constant => out.fill(f32::from_bits(op.a)),
+        Code::Unary(f) if arm != Arm::RoughElementary => f.apply_slice(&done[op.a as usize][..len], &mut out[..len]),
+        Code::Unary(_) | Code::Binary(_) => {
+            let (a, b) = (&done[op.a as usize][..len], &done[op.b as usize][..len]);
+            for ((o, a), b) in out.iter_mut().zip(a).zip(b) {
+                *o = apply(op.code, *a, *b, 0.0, 0.0, arm);
+            }
+        }
         code => {
             let [a, b, c, d] = [op.a, op.b, op.c, op.d].map(|r| &done[r as usize]);
             // One loop an operation: the match inside is decided outside the loop once it is inlined.
@@ -95,7 +106,7 @@ fn step(
                                 out[i] = apply(Code::$code, a[i], b[i], c[i], d[i], arm);
                             }
                         })*
-                        Code::Input | Code::Scalar | Code::Constant => {}
+                        _ => {}
                     }
                 };
             }

@@ -8,6 +8,7 @@ use super::scalar::*;
 use super::{Kind, MAX_INPUTS};
 use crate::buffer::{Chunks, In, Out};
 use crate::device::gpu::{CUBE, Gpu};
+use crate::num::elementary::{apply_binary, apply_unary};
 use crate::num::{
     Pins, abs, add, add_exact_range, canon, div, exp_cr, from_bits, ln_cr, max, min, mul, mul_exact_range, neg, sqrt,
     sub, u32_to_f32,
@@ -41,7 +42,8 @@ impl Plan {
             });
         }
         // Long formulas have enough to do while they wait for one vector.
-        let long = program.ops.iter().any(|op| matches!(op.code, Code::Exp | Code::Ln)) || program.ops.len() > 24;
+        let long = |op: &Op| matches!(op.code, Code::Exp | Code::Ln | Code::Unary(_) | Code::Binary(_));
+        let long = program.ops.iter().any(long) || program.ops.len() > 24;
         Plan {
             program: program.clone(),
             kinds: kinds.to_vec(),
@@ -73,8 +75,8 @@ impl Plan {
 fn operands(op: &Op) -> [usize; 4] {
     let [a, b, c, d] = [op.a, op.b, op.c, op.d].map(|r| r as usize);
     match op.code {
-        Code::Neg | Code::Abs | Code::Sqrt | Code::Exp | Code::Ln => [a; 4],
-        Code::Add | Code::Sub | Code::Mul | Code::Div | Code::Min | Code::Max => [a, b, a, a],
+        Code::Neg | Code::Abs | Code::Sqrt | Code::Exp | Code::Ln | Code::Unary(_) => [a; 4],
+        Code::Binary(_) | Code::Add | Code::Sub | Code::Mul | Code::Div | Code::Min | Code::Max => [a, b, a, a],
         _ => [a, b, c, d],
     }
 }
@@ -120,6 +122,9 @@ pub(super) fn run<R: Runtime>(
     let scalar_buffer = In { handle: g.upload_one(scalars)?, len: scalars.len() };
     let kinds: Vec<Kind> = inputs.iter().map(|(k, _)| *k).collect();
     let plan = Plan::new(program, &kinds, arm);
+    // The code of these functions is long: it stands in a kernel once, not once for each element of a vector.
+    let heavy = program.ops.iter().any(|op| matches!(op.code, Code::Unary(_) | Code::Binary(_)));
+    let widest = if heavy { 1 } else { 4 };
     let wide = |width| Plan { width, ..plan.clone() };
     for panel in g.row_panels(rows, &[cols]) {
         let part = panel.start * cols..panel.end * cols;
@@ -139,11 +144,11 @@ pub(super) fn run<R: Runtime>(
         }
         let result = out.view_out(g, part.clone())?;
         if plan.flat {
-            let whole = part.len() / 4 * 4;
-            launch(g, &views, &scalar_buffer, &result, wide(4), 1, 0..whole)?;
+            let whole = part.len() / widest * widest;
+            launch(g, &views, &scalar_buffer, &result, wide(widest), 1, 0..whole)?;
             launch(g, &views, &scalar_buffer, &result, wide(1), 1, whole..part.len())?;
         } else {
-            let width = if cols.is_multiple_of(4) { 4 } else { 1 };
+            let width = if cols.is_multiple_of(widest) { widest } else { 1 };
             launch(g, &views, &scalar_buffer, &result, wide(width), panel.len(), 0..cols)?;
         }
         out.commit(g, result)?;
@@ -427,6 +432,14 @@ fn apply(a: f32, b: f32, c: f32, d: f32, p: Pins, #[comptime] code: Code, #[comp
         last_bit_cleared(ln_cr(a))
     } else if comptime!(code == Code::Ln) {
         ln_cr(a)
+    } else if comptime!(matches!(code, Code::Unary(_)) && arm == Arm::RoughElementary) {
+        last_bit_cleared(apply_unary(a, comptime!(code.unary())))
+    } else if comptime!(matches!(code, Code::Unary(_))) {
+        apply_unary(a, comptime!(code.unary()))
+    } else if comptime!(matches!(code, Code::Binary(_)) && arm == Arm::RoughElementary) {
+        last_bit_cleared(apply_binary(a, b, comptime!(code.binary())))
+    } else if comptime!(matches!(code, Code::Binary(_))) {
+        apply_binary(a, b, comptime!(code.binary()))
     } else if comptime!(code == Code::Add && arm == Arm::KeepSubnormals) {
         add_exact_range(a, b, p)
     } else if comptime!(code == Code::Add) {

@@ -23,7 +23,7 @@ pub(super) fn run(program: &Program, inputs: &[(Kind, &[f32])], scalars: &[f32],
                     }
                     Code::Scalar => scalars[op.a as usize],
                     Code::Constant => f32::from_bits(op.a),
-                    Code::Neg | Code::Abs | Code::Sqrt | Code::Exp | Code::Ln => {
+                    Code::Neg | Code::Abs | Code::Sqrt | Code::Exp | Code::Ln | Code::Unary(_) => {
                         apply(op.code, reg(op.a), 0.0, 0.0, 0.0, Arm::None)
                     }
                     Code::SelectLess => apply(op.code, reg(op.a), reg(op.b), reg(op.c), reg(op.d), Arm::None),

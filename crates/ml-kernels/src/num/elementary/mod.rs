@@ -11,6 +11,7 @@
 //! function of a NaN is the NaN 0x7fc00000.
 
 mod arc;
+mod catalogue;
 mod erf;
 mod exp2;
 mod gamma;
@@ -29,6 +30,9 @@ mod wide;
 use cubecl::ir::Scope;
 
 pub use arc::{acos_integer, asin_integer, atan_integer, atan2_integer};
+pub use catalogue::{Binary, Unary};
+#[cfg(feature = "gpu")]
+pub(crate) use catalogue::{apply_binary, apply_unary};
 pub use erf::{erf_integer, erfc_integer};
 pub use exp2::{cosh_integer, exp2_integer, expm1_integer, sigmoid_integer, sinh_integer, tanh_integer};
 pub use gamma::{digamma_integer, lgamma_integer};
