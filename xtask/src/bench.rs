@@ -4,8 +4,8 @@ use std::io::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use ml_bench::{Record, Size, measure, workloads};
-use ml_kernels::peak;
+use ml_bench::{Peer, Peers, Record, Size, Workload, estimators, measure, workloads};
+use ml_kernels::{Device, peak};
 
 use crate::error::{Error, Result};
 use crate::evidence::{self, Devices};
@@ -27,6 +27,13 @@ pub struct Args {
     /// Use the small shapes on GPUs too (software drivers)
     #[arg(long)]
     small: bool,
+    /// Fit the estimators on all of Fashion-MNIST too: the folder of its four files, packed or not
+    #[arg(long, value_name = "DIR")]
+    full: Option<PathBuf>,
+    /// Compare with the measurements of this file of JSON lines, such as benches/peers/sklearn_peers.jsonl; may be given
+    /// again
+    #[arg(long, value_name = "FILE")]
+    peers: Vec<PathBuf>,
 }
 
 /// Runs the task.
@@ -36,6 +43,10 @@ pub struct Args {
 pub fn run(args: &Args) -> Result<ExitCode> {
     if let Some(code) = args.devices.rebuilt()? {
         return Ok(code);
+    }
+    let mut peers = Peers::default();
+    for path in &args.peers {
+        peers.extend(Peers::read(path)?);
     }
     for device in args.devices.open()? {
         let peak = peak::measure(&device)?;
@@ -50,17 +61,23 @@ pub fn run(args: &Args) -> Result<ExitCode> {
             (_, true) => Size::Host,
             _ => Size::Gpu,
         };
-        for mut workload in workloads(&device, size, &args.filter)? {
+        let mut all = workloads(&device, size, &args.filter)?;
+        all.extend(estimators(&device, args.full.as_deref(), &args.filter)?);
+        for mut workload in all {
             let seconds = measure(&mut workload, &device, args.runs)?;
-            let record = Record::of(&workload, &device, &peak, seconds, &evidence::command_line(), &evidence::today());
+            let live = live_peer(&device, &workload, args.runs)?;
+            let peer = live.as_ref().or(peers.find(&workload));
+            let (command, today) = (evidence::command_line(), evidence::today());
+            let record = Record::of(&workload, &device, &peak, seconds, peer, &command, &today);
             println!(
-                "  {:18} {:32} {:10.3} ms {:10.1} {:8} {:5.1}% of the floor",
+                "  {:18} {:46} {:10.3} ms {:10.4} {:8} {:5.1}% of the floor{}",
                 record.name,
                 record.shape,
                 seconds * 1e3,
                 record.value,
                 record.unit,
-                record.ratio * 100.0
+                record.ratio * 100.0,
+                record.times_the_peer().map_or(String::new(), |t| format!(", {t:.2} times {}", record.peer))
             );
             if let Some(path) = &args.out {
                 let line = serde_json::to_string(&record).map_err(Error::json("record"))?;
@@ -71,4 +88,23 @@ pub fn run(args: &Args) -> Result<ExitCode> {
         }
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// A library that is built in, measured beside the host's own workload.
+#[cfg(feature = "peers")]
+fn live_peer(device: &Device, workload: &Workload, runs: usize) -> Result<Option<Peer>> {
+    let is_square = |n: &usize| workload.shape == format!("{n}x{n}x{n} f32 nn");
+    let size = workload.shape.split('x').next().and_then(|n| n.parse().ok()).filter(is_square);
+    match size {
+        Some(n) if device.is_host() && workload.name == "matmul" => {
+            Ok(Some(ml_bench::Matrixmultiply::new(n).measure(runs)?))
+        }
+        _ => Ok(None),
+    }
+}
+
+/// No library is built in: the feature `peers` is off.
+#[cfg(not(feature = "peers"))]
+fn live_peer(_: &Device, _: &Workload, _: usize) -> Result<Option<Peer>> {
+    Ok(None)
 }

@@ -1,9 +1,10 @@
 //! The workloads.
 
-use ml_core::{Error, Result};
+use ml_core::{DeviceError, Result};
+use ml_kernels::conformance::bytes;
 use ml_kernels::map::{Expr, Operand, map};
 use ml_kernels::matmul::{Layout, matmul};
-use ml_kernels::{Buffer, Device, distances, histogram, reduce, scatter_add, sort};
+use ml_kernels::{Buffer, Device, Element, distances, histogram, reduce, scatter_add, sort};
 
 /// How large the workloads are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -16,12 +17,36 @@ pub enum Size {
     Gpu,
 }
 
+/// What is recorded of a run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Unit {
+    /// Products and sums a second.
+    Flops,
+    /// Bytes a second.
+    Bytes,
+    /// The time itself.
+    Seconds,
+}
+
+impl Unit {
+    /// As records spell it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Unit::Flops => "GFLOP/s",
+            Unit::Bytes => "GB/s",
+            Unit::Seconds => "s",
+        }
+    }
+}
+
 /// One thing to measure.
 pub struct Workload {
     /// Operation.
     pub name: &'static str,
     /// Shape and type.
     pub shape: String,
+    /// What is recorded.
+    pub unit: Unit,
     /// Bytes that must move at the least: each input read once, each output written once.
     pub bytes: f64,
     /// Products and sums that must be made; 0 where memory is the floor.
@@ -33,7 +58,7 @@ pub struct Workload {
 }
 
 /// Deterministic values in (-2, 2) with full mantissas.
-fn values(n: usize, seed: u32) -> Vec<f32> {
+pub(crate) fn values(n: usize, seed: u32) -> Vec<f32> {
     (0..n as u32)
         .map(|i| {
             let mut x = i.wrapping_mul(0x9e37_79b9) ^ seed.wrapping_mul(0x85eb_ca6b);
@@ -51,21 +76,23 @@ fn words(n: usize, seed: u32) -> Vec<u32> {
     values(n, seed).iter().map(|v| v.to_bits().wrapping_mul(0x9e37_79b1) ^ (v.to_bits() >> 13)).collect()
 }
 
-/// An error if the bytes that `work` gives on `device` are not those of the host.
-fn same<T: ml_kernels::Element + PartialEq>(
-    device: &Device,
-    work: impl Fn(&Device) -> Result<Buffer<T>>,
-) -> Result<()> {
-    let (got, want) = (work(device)?.read()?, work(&Device::host_with_threads(1)?)?.read()?);
-    let bits = |v: &[T]| -> Vec<u8> { v.iter().flat_map(bytemuck_bytes).collect() };
-    match bits(&got) == bits(&want) {
-        true => Ok(()),
-        false => Err(Error::NonFinite { stage: "benchmark bits differ from the host's".to_owned(), index: 0 }),
-    }
+/// An error if the bytes that `work` gives on `device` are not those of one thread of the host.
+fn same<T: Element>(device: &Device, work: impl Fn(&Device) -> Result<Buffer<T>>) -> Result<()> {
+    same_values(device, |d| work(d)?.read())
 }
 
-fn bytemuck_bytes<T: ml_kernels::Element>(v: &T) -> Vec<u8> {
-    ml_kernels::conformance::bytes(&[*v])
+/// [`same`] for results that are on the host already.
+pub(crate) fn same_values<T: Element>(device: &Device, work: impl Fn(&Device) -> Result<Vec<T>>) -> Result<()> {
+    let (got, want) = (work(device)?, work(&Device::host_with_threads(1)?)?);
+    if bytes(&got) == bytes(&want) {
+        return Ok(());
+    }
+    Err(DeviceError::Failed {
+        device: device.name().to_owned(),
+        during: "the check before a benchmark".to_owned(),
+        reason: "bits differ from those of one thread of the host".to_owned(),
+    }
+    .into())
 }
 
 /// Every workload on `device`.
@@ -125,6 +152,7 @@ fn square_matmul(device: &Device, n: usize) -> Result<Workload> {
     Ok(Workload {
         name: "matmul",
         shape: format!("{n}x{n}x{n} f32 nn"),
+        unit: Unit::Flops,
         bytes: (3 * n * n * 4) as f64,
         flops: 2.0 * (n as f64) * (n as f64) * (n as f64),
         check: Box::new(move || {
@@ -142,6 +170,7 @@ fn sum(device: &Device, n: usize) -> Result<Workload> {
     Ok(Workload {
         name: "sum",
         shape: format!("{n} f32"),
+        unit: Unit::Bytes,
         bytes: (n * 4) as f64,
         flops: 0.0,
         check: Box::new(move || {
@@ -158,6 +187,7 @@ fn squared_distances(device: &Device, n: usize, m: usize, k: usize) -> Result<Wo
     Ok(Workload {
         name: "squared_distances",
         shape: format!("{n}x{m}x{k} f32"),
+        unit: Unit::Flops,
         bytes: ((n * k + m * k + n * m) * 4) as f64,
         flops: 3.0 * n as f64 * m as f64 * k as f64,
         check: Box::new(move || {
@@ -175,6 +205,7 @@ fn nearest(device: &Device, n: usize, m: usize, k: usize) -> Result<Workload> {
     Ok(Workload {
         name: "nearest",
         shape: format!("{n}x{m}x{k} f32"),
+        unit: Unit::Flops,
         bytes: ((n * k + m * k + 2 * n) * 4) as f64,
         flops: 3.0 * n as f64 * m as f64 * k as f64,
         check: Box::new(move || {
@@ -192,6 +223,7 @@ fn argmin(device: &Device, rows: usize, cols: usize) -> Result<Workload> {
     Ok(Workload {
         name: "argmin_rows",
         shape: format!("{rows}x{cols} f32"),
+        unit: Unit::Bytes,
         bytes: (rows * cols * 4) as f64,
         flops: 0.0,
         check: Box::new(move || {
@@ -209,6 +241,7 @@ fn top_k(device: &Device, rows: usize, cols: usize, k: usize) -> Result<Workload
     Ok(Workload {
         name: "top_k_rows",
         shape: format!("{rows}x{cols} f32, {k} least"),
+        unit: Unit::Bytes,
         bytes: (rows * cols * 4 + rows * k * 8) as f64,
         flops: 0.0,
         check: Box::new(move || {
@@ -226,6 +259,7 @@ fn sort_by_key(device: &Device, n: usize) -> Result<Workload> {
     Ok(Workload {
         name: "sort_by_key",
         shape: format!("{n} u32 keys and values"),
+        unit: Unit::Bytes,
         bytes: (n * 16) as f64,
         flops: 0.0,
         check: Box::new(move || {
@@ -244,6 +278,7 @@ fn histogram_256(device: &Device, n: usize) -> Result<Workload> {
     Ok(Workload {
         name: "histogram",
         shape: format!("{n} u32 in 256 bins"),
+        unit: Unit::Bytes,
         bytes: (n * 4) as f64,
         flops: 0.0,
         check: Box::new(move || {
@@ -261,6 +296,7 @@ fn scatter(device: &Device, rows: usize, cols: usize, groups: usize) -> Result<W
     Ok(Workload {
         name: "scatter_add",
         shape: format!("{rows}x{cols} f32 into {groups} groups"),
+        unit: Unit::Bytes,
         bytes: (rows * cols * 4 + rows * 4) as f64,
         flops: 0.0,
         check: Box::new(move || {
@@ -283,6 +319,7 @@ fn elementwise(device: &Device, name: &'static str, n: usize, expr: Expr) -> Res
     Ok(Workload {
         name,
         shape: format!("{rows}x{cols} f32"),
+        unit: Unit::Bytes,
         bytes: (rows * cols * 8) as f64,
         flops: 0.0,
         check: Box::new(move || {

@@ -1,9 +1,11 @@
 //! Row-major `f32` matrices, owned and borrowed.
 
+use std::sync::Arc;
+
 use crate::canon::{canon, is_finite};
 use crate::error::{DataError, Result};
 
-/// An owned row-major matrix of shape (rows, cols).
+/// An owned row-major matrix of shape (rows, cols). Clones share the elements, which never change.
 ///
 /// The contents are canonical (`docs/contract.md`, clause `values`) and finite: both are checked on entry, so that no
 /// estimator has to look again.
@@ -20,7 +22,7 @@ use crate::error::{DataError, Result};
 pub struct Matrix {
     rows: usize,
     cols: usize,
-    data: Vec<f32>,
+    data: Arc<Vec<f32>>,
 }
 
 impl Matrix {
@@ -38,7 +40,7 @@ impl Matrix {
             }
             *x = canon(*x);
         }
-        Ok(Matrix { rows, cols, data })
+        Ok(Matrix { rows, cols, data: Arc::new(data) })
     }
 
     /// A matrix from rows of equal length.
@@ -60,7 +62,7 @@ impl Matrix {
 
     /// A matrix of zeros.
     pub fn zeros(rows: usize, cols: usize) -> Self {
-        Matrix { rows, cols, data: vec![0.0; rows * cols] }
+        Matrix { rows, cols, data: Arc::new(vec![0.0; rows * cols]) }
     }
 
     /// Number of rows.
@@ -86,9 +88,9 @@ impl Matrix {
         &self.data
     }
 
-    /// The elements, row-major, without a copy.
+    /// The elements, row-major; without a copy unless a clone or a buffer shares them.
     pub fn into_vec(self) -> Vec<f32> {
-        self.data
+        Arc::unwrap_or_clone(self.data)
     }
 
     /// A borrowed view of the whole.
@@ -105,7 +107,7 @@ impl Matrix {
             return Err(DataError::shape("row range", format!("within 0..{}", self.rows), format!("{range:?}")).into());
         }
         let data = self.data[range.start * self.cols..range.end * self.cols].to_vec();
-        Ok(Matrix { rows: range.len(), cols: self.cols, data })
+        Ok(Matrix { rows: range.len(), cols: self.cols, data: Arc::new(data) })
     }
 }
 
@@ -114,7 +116,7 @@ impl Matrix {
 pub struct MatRef<'a> {
     rows: usize,
     cols: usize,
-    data: &'a [f32],
+    data: &'a Arc<Vec<f32>>,
 }
 
 impl<'a> MatRef<'a> {
@@ -131,6 +133,11 @@ impl<'a> MatRef<'a> {
     /// All elements, row-major.
     pub fn as_slice(&self) -> &'a [f32] {
         self.data
+    }
+
+    /// All elements, row-major, for whoever keeps them beyond the view.
+    pub fn share(&self) -> Arc<Vec<f32>> {
+        Arc::clone(self.data)
     }
 }
 

@@ -26,6 +26,7 @@ pub mod histogram;
 pub mod linalg;
 pub mod map;
 pub mod matmul;
+mod memory;
 pub mod moves;
 pub mod num;
 pub mod peak;

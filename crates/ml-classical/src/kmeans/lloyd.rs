@@ -1,6 +1,7 @@
 //! Lloyd's iteration from given centres to its stop.
 
 use ml_core::Result;
+use ml_kernels::distances::{Lloyd, Step};
 use ml_kernels::num::order;
 use ml_kernels::{Buffer, Context, distances, reduce};
 
@@ -45,18 +46,18 @@ pub(super) fn iterate(
     cx: &mut Context<'_>,
 ) -> Result<Run> {
     let k = centers.len() / rows.d;
-    let nearest = |centers: &Buffer<f32>| distances::nearest(rows.device, &rows.x, centers, rows.n, k, rows.d);
     let mut resident = Buffer::upload(rows.device, &centers)?;
     let (mut n_iter, mut stop) = (max_iter, Stop::MaxIter);
     let mut settled = None;
+    let steps = Lloyd::new(rows.device, &rows.x, rows.n, rows.d)?;
     for iter in 1..=max_iter {
-        let (labels, squared) = nearest(&resident)?;
+        let Step { index: labels, distance: squared, sums } = steps.step(&resident, k)?;
         if cx.records() {
             cx.record_u32(&format!("{tag}.iter{iter}.labels"), &[rows.n], &labels)?;
             let inertia = reduce::sum(rows.device, &squared)?;
             cx.record_f32(&format!("{tag}.iter{iter}.inertia"), &[], &inertia)?;
         }
-        let mut moved_to = rows.means(&labels, k)?;
+        let mut moved_to = rows.means_of(&sums, &labels, k)?;
         let mut new = moved_to.read()?;
         if new.iter().any(|c| c.is_nan()) {
             new = refill(rows, k, &labels, &squared)?;
@@ -77,7 +78,7 @@ pub(super) fn iterate(
     }
     let (labels, squared) = match settled {
         Some(pair) => pair,
-        None => nearest(&resident)?,
+        None => distances::nearest(rows.device, &rows.x, &resident, rows.n, k, rows.d)?,
     };
     let inertia = reduce::sum(rows.device, &squared)?.read()?;
     all_finite(&format!("{tag}.inertia"), &inertia)?;

@@ -30,9 +30,14 @@ impl<'a> Rows<'a> {
 
     /// The mean of the rows of each label below `k`: shape (k, d). A label that no row has gives NaN, 0 / 0.
     pub fn means(&self, labels: &Buffer<u32>, k: usize) -> Result<Buffer<f32>> {
-        let counts = map::to_f32(self.device, &histogram::histogram(self.device, labels, k)?)?;
         let sums = scatter_add::scatter_add(self.device, &self.x, labels, self.n, self.d, k)?;
+        self.means_of(&sums, labels, k)
+    }
+
+    /// The same, where the sums of the rows of each label, shape (k, d), are known.
+    pub fn means_of(&self, sums: &Buffer<f32>, labels: &Buffer<u32>, k: usize) -> Result<Buffer<f32>> {
+        let counts = map::to_f32(self.device, &histogram::histogram(self.device, labels, k)?)?;
         let quotient = Expr::input(0) / Expr::input(1);
-        map::map(self.device, &quotient, &[Operand::Full(&sums), Operand::Col(&counts)], &[], k, self.d)
+        map::map(self.device, &quotient, &[Operand::Full(sums), Operand::Col(&counts)], &[], k, self.d)
     }
 }

@@ -9,9 +9,9 @@
 //! the CholeskyQR2 algorithm", ETNA 44, 2015), with eigenvectors in place of the factor, so that a deficient rank shows.
 
 use ml_core::Result;
-use ml_kernels::map::{Expr, Operand, map};
+use ml_kernels::map::{Expr, Operand, col_sums, map};
 use ml_kernels::matmul::{Layout, matmul};
-use ml_kernels::{Buffer, Context, linalg, reduce};
+use ml_kernels::{Buffer, Context, linalg};
 
 use super::scale::{exponent, power_of_two, single};
 use super::solve::{Design, equilibrate};
@@ -255,7 +255,7 @@ fn turn(cx: &Context<'_>, design: &Design, matrix: &[f32], r: usize) -> Result<B
 
 /// Lengths of the columns of `z`, shape (n, r).
 fn lengths(cx: &Context<'_>, z: &Buffer<f32>, n: usize, r: usize) -> Result<Vec<f64>> {
-    let squares = map(cx.device(), &Expr::input(0).square(), &[Operand::Full(z)], &[], n, r)?;
-    let sums = reduce::col_sums(cx.device(), &squares, n, r)?.read()?;
+    let sums = col_sums(cx.device(), &[Expr::input(0).square()], &[Operand::Full(z)], &[], n, r)?;
+    let sums = sums.iter().map(Buffer::read).collect::<Result<Vec<_>>>()?.concat();
     Ok(sums.into_iter().map(|s| f64::from(s).sqrt()).collect())
 }

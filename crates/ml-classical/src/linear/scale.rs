@@ -6,8 +6,8 @@
 
 use ml_core::canon::canon;
 use ml_core::{MatRef, Result};
-use ml_kernels::map::{Expr, Operand, map};
-use ml_kernels::{Buffer, Device, reduce};
+use ml_kernels::map::{Expr, Operand, col_sums, map};
+use ml_kernels::{Buffer, Device};
 
 /// Largest and smallest exponent of a scale: 2^-126 itself is stored as zero (`docs/contract.md`, clause `values`).
 const LIMIT: i32 = 125;
@@ -61,29 +61,19 @@ pub(crate) fn centred(device: &Device, x: MatRef<'_>, centre: bool, scaling: Sca
     let scale_row = row(first_scale.iter().map(|&s| s as f32).collect())?;
     let (mut mean, mut rest) = (vec![0.0f32; cols], vec![0.0f32; cols]);
     if centre {
-        let scaled = map(
-            device,
-            &(Expr::input(0) * Expr::input(1)),
-            &[Operand::Full(&raw), Operand::Row(&scale_row)],
-            &[],
-            rows,
-            cols,
-        )?;
-        mean = means(&reduce::col_sums(device, &scaled, rows, cols)?, rows)?;
+        let scaled = Expr::input(0) * Expr::input(1);
+        let sums = |expr: &Expr, more: &[Operand<'_>]| {
+            let operands = [&[Operand::Full(&raw), Operand::Row(&scale_row)], more].concat();
+            let sums = col_sums(device, std::slice::from_ref(expr), &operands, &[], rows, cols)?;
+            means(&sums, rows)
+        };
+        mean = sums(&scaled, &[])?;
         for ((m, span), scale) in mean.iter_mut().zip(&spans).zip(&first_scale) {
             if span.low == span.high {
                 *m = single(f64::from(span.low) * scale);
             }
         }
-        let left = map(
-            device,
-            &(Expr::input(0) - Expr::input(1)),
-            &[Operand::Full(&scaled), Operand::Row(&row(mean.clone())?)],
-            &[],
-            rows,
-            cols,
-        )?;
-        rest = means(&reduce::col_sums(device, &left, rows, cols)?, rows)?;
+        rest = sums(&(scaled - Expr::input(2)), &[Operand::Row(&row(mean.clone())?)])?;
     }
 
     // Second scale: the widest deviation of a column is from 1 to 2.
@@ -128,9 +118,10 @@ pub(crate) fn centred(device: &Device, x: MatRef<'_>, centre: bool, scaling: Sca
     Ok(Centred { data, rows, cols, mean, scale })
 }
 
-/// Each of `sums` divided by `rows`, rounded once.
-fn means(sums: &Buffer<f32>, rows: usize) -> Result<Vec<f32>> {
-    Ok(sums.read()?.iter().map(|&s| single(f64::from(s) / rows as f64)).collect())
+/// Each of the sums divided by `rows`, rounded once.
+fn means(sums: &[Buffer<f32>], rows: usize) -> Result<Vec<f32>> {
+    let sums = sums.iter().map(Buffer::read).collect::<Result<Vec<_>>>()?.concat();
+    Ok(sums.iter().map(|&s| single(f64::from(s) / rows as f64)).collect())
 }
 
 /// Least and greatest element of a column.

@@ -5,7 +5,7 @@
 //! sums are formed in an exact part and a small rest. Coefficients are kept in double precision on the host.
 
 use ml_core::{Error, Result};
-use ml_kernels::map::{Expr, Operand, map};
+use ml_kernels::map::{Expr, Operand, col_sums, map};
 use ml_kernels::matmul::{Layout, matmul};
 use ml_kernels::{Buffer, Context, linalg, reduce};
 
@@ -219,8 +219,8 @@ fn products(
     let product = Expr::input(0) * Expr::input(1);
     let high = (product.clone() + Expr::input(2)) - Expr::input(2);
     let low = product - high.clone();
-    let sums = |part: &Expr| -> Result<Vec<f32>> {
-        reduce::col_sums(device, &map(device, part, &operands, &[], n, cols)?, n, cols)?.read()
-    };
-    Ok(sums(&high)?.into_iter().zip(sums(&low)?).map(|(h, l)| f64::from(h) + f64::from(l)).collect())
+    let sums = col_sums(device, &[high, low], &operands, &[], n, cols)?;
+    let sums = sums.iter().map(Buffer::read).collect::<Result<Vec<_>>>()?;
+    let both = |(h, l): (&f32, &f32)| f64::from(*h) + f64::from(*l);
+    Ok(sums.first().into_iter().flatten().zip(sums.last().into_iter().flatten()).map(both).collect())
 }

@@ -18,7 +18,6 @@ impl Default for Facts {
     }
 }
 
-#[cfg_attr(not(feature = "gpu"), allow(dead_code, reason = "the host finds the greatest magnitude as it goes"))]
 impl Facts {
     /// The bits of the greatest canonical magnitude, if it has been found.
     pub(crate) fn greatest_magnitude(&self) -> Option<u32> {

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use ml_core::{DataError, DeviceError, MatRef, Result};
 
 use crate::device::{Device, on_device};
+use crate::memory;
 
 #[cfg(feature = "gpu")]
 pub(crate) use chunks::{Chunks, In, Out};
@@ -63,7 +64,7 @@ impl<T: Element> Buffer<T> {
     /// [`DeviceError::OutOfMemory`] or [`DeviceError::Failed`].
     pub fn upload(device: &Device, data: &[T]) -> Result<Self> {
         let storage = on_device!(device,
-            host(_h) => Storage::Host(Arc::new(data.to_vec())),
+            host(_h) => Storage::Host(Arc::new(memory::copied(data))),
             gpu(g) => Storage::Gpu(Chunks::upload(g, data)?));
         Ok(Self::holding(device, data.len(), storage))
     }
@@ -96,7 +97,7 @@ impl<T: Element> Buffer<T> {
     /// [`DeviceError`] for whatever failed on the device since the last call that looked.
     pub fn read(&self) -> Result<Vec<T>> {
         match &self.storage {
-            Storage::Host(v) => Ok(v.as_ref().clone()),
+            Storage::Host(v) => Ok(memory::copied(v)),
             #[cfg(feature = "gpu")]
             Storage::Gpu(chunks) => on_device!(&self.device,
                 host(_h) => Err(self.wrong_device("buffer", &self.device).into()),
@@ -168,12 +169,16 @@ impl<T: Element> Buffer<T> {
 }
 
 impl Buffer<f32> {
-    /// Copies a matrix, finite and canonical by its type, to `device`.
+    /// A matrix, finite and canonical by its type, on `device`; the host shares its memory.
     ///
     /// # Errors
     /// [`DeviceError::OutOfMemory`] or [`DeviceError::Failed`].
     pub fn from_matrix<'a>(device: &Device, x: impl Into<MatRef<'a>>) -> Result<Self> {
-        Self::upload(device, x.into().as_slice())
+        let x = x.into();
+        if device.is_host() {
+            return Ok(Self::holding(device, x.as_slice().len(), Storage::Host(x.share())));
+        }
+        Self::upload(device, x.as_slice())
     }
 }
 

@@ -7,6 +7,7 @@
 use std::cell::Cell;
 use std::marker::PhantomData;
 use std::ops::Range;
+use std::sync::Arc;
 
 use multiversion::multiversion;
 use rayon::prelude::*;
@@ -43,11 +44,15 @@ pub(crate) struct Engine<'a> {
     /// Most packed elements of one operand that are held at once.
     pack_limit: usize,
     ready_rows: Option<Ready>,
-    ready_lanes: Option<Ready>,
+    ready_lanes: Option<Arc<Ready>>,
+    /// Rows and lanes are the same vectors, so that a cell equals its mirror image: those right of the diagonal are left
+    /// out, and what stands in their places is of no meaning.
+    lower: bool,
 }
 
 /// Vectors from `from` on that all tasks share in packed form.
-struct Ready {
+#[derive(Debug, Default)]
+pub(crate) struct Ready {
     packed: Packed,
     from: usize,
 }
@@ -85,7 +90,8 @@ impl<'a> Engine<'a> {
     fn on(isa: Isa, rule: Rule, rows: Side<'a>, lanes: Side<'a>) -> Self {
         debug_assert_eq!(rows.k, lanes.k);
         let pack_limit = PACK_LIMIT;
-        Engine { rule, isa, step: isa.tile(rule.term), rows, lanes, pack_limit, ready_rows: None, ready_lanes: None }
+        let step = isa.tile(rule.term);
+        Engine { rule, isa, step, rows, lanes, pack_limit, ready_rows: None, ready_lanes: None, lower: false }
     }
 
     fn form(&self, lanes: bool, parallel: bool) -> Form {
@@ -134,9 +140,19 @@ impl<'a> Engine<'a> {
 
     /// Packs the lane vectors `range` for all tasks.
     pub(crate) fn ready_lanes(&mut self, range: Range<usize>) {
-        let mut packed = self.ready_lanes.take().map(|r| r.packed).unwrap_or_default();
+        let mut packed = self.ready_lanes.take().and_then(Arc::into_inner).map(|r| r.packed).unwrap_or_default();
         packed.fill(&self.lanes, range.clone(), 0..self.lanes.k, self.form(true, true));
-        self.ready_lanes = Some(Ready { packed, from: range.start });
+        self.ready_lanes = Some(Arc::new(Ready { packed, from: range.start }));
+    }
+
+    /// The lane vectors as they are packed, for other contractions of the same term with the same lanes.
+    pub(crate) fn share_lanes(&self) -> Option<Arc<Ready>> {
+        self.ready_lanes.clone()
+    }
+
+    /// Takes lane vectors that another engine packed.
+    pub(crate) fn take_lanes(&mut self, ready: Arc<Ready>) {
+        self.ready_lanes = Some(ready);
     }
 
     /// Computes the cells `rows` x `lanes`; both start on a panel. Returns them row-major with the distance of rows.
@@ -185,6 +201,9 @@ impl<'a> Engine<'a> {
                 let (b_part, lane) = (b.steps(j, b_leaf, &steps), b.panel(j).start - b_from);
                 for i in a.panels(a_from, rows.len()) {
                     let panel = a.panel(i);
+                    if self.lower && lanes.start + lane >= rows.start + (panel.start - a_from) + panel.width {
+                        continue;
+                    }
                     let kind = self.choose(a.least(i, a_leaf), b.least(j, b_leaf));
                     match kind {
                         Loop::Plain => *plain += 1,
@@ -246,15 +265,18 @@ pub(crate) fn ranges(range: Range<usize>, step: usize) -> Vec<Range<usize>> {
     range.clone().step_by(step.max(1)).map(|start| start..(start + step).min(range.end)).collect()
 }
 
-/// Computes every cell and gives each tile to `sink(rows, lanes, tile, distance of rows)`, in parallel.
+/// Computes every cell, or those up to the diagonal of equal operands (`lower`), and gives each tile to
+/// `sink(rows, lanes, tile, distance of rows)`, in parallel.
 fn tiles(
     rule: Rule,
     rows: Side<'_>,
     lanes: Side<'_>,
     pack_limit: usize,
+    lower: bool,
     sink: impl Fn(Range<usize>, Range<usize>, &[f32], usize) + Sync,
 ) {
     let mut engine = Engine::new(rule, rows, lanes, pack_limit);
+    engine.lower = lower;
     let (row_block, lane_block) = engine.blocks(4 * rayon::current_num_threads());
     let share_rows = engine.shares(lanes.outer, lane_block, row_block);
     let share_lanes = engine.shares(rows.outer, row_block, lane_block);
@@ -272,6 +294,10 @@ fn tiles(
             let lane_blocks = ranges(lane_chunk.clone(), lane_block);
             (0..row_blocks.len() * lane_blocks.len()).into_par_iter().for_each(|task| {
                 let (r, l) = (&row_blocks[task / lane_blocks.len()], &lane_blocks[task % lane_blocks.len()]);
+                let l = l.start..if lower { l.end.min(r.end) } else { l.end };
+                if l.is_empty() {
+                    return;
+                }
                 with_workspace(|ws| {
                     let (tile, ld) = engine.tile(ws, r.clone(), l.clone());
                     sink(r.clone(), l.clone(), tile, ld);
@@ -296,8 +322,21 @@ pub(crate) fn matrix(rule: Rule, a: Side<'_>, b: Side<'_>, out: &mut [f32]) {
 fn matrix_within(pack_limit: usize, rule: Rule, a: Side<'_>, b: Side<'_>, out: &mut [f32]) {
     let n = b.outer;
     let cells = Cells::new(out);
-    if lanes_over_first(rule.term, a.outer, n) {
-        tiles(rule, b, a, pack_limit, |cols, rows, tile, ld| {
+    if a.is(&b) {
+        tiles(rule, a, b, pack_limit, true, |rows, cols, tile, ld| {
+            for (i, row) in rows.enumerate() {
+                let known = cols.start..cols.end.min(row + 1);
+                let values = || tile[i * ld..i * ld + known.len()].iter().copied();
+                // SAFETY: tiles are disjoint, and so are their mirror images; only the diagonal is its own, in one tile.
+                unsafe { cells.put(row * n + known.start, values()) };
+                for (col, value) in known.clone().zip(values()) {
+                    // SAFETY: as above.
+                    unsafe { cells.put(col * n + row, std::iter::once(value)) };
+                }
+            }
+        });
+    } else if lanes_over_first(rule.term, a.outer, n) {
+        tiles(rule, b, a, pack_limit, false, |cols, rows, tile, ld| {
             for (lane, row) in rows.enumerate() {
                 let values = (0..cols.len()).map(|i| tile[i * ld + lane]);
                 // SAFETY: tiles are disjoint, so no other task touches these cells.
@@ -305,7 +344,7 @@ fn matrix_within(pack_limit: usize, rule: Rule, a: Side<'_>, b: Side<'_>, out: &
             }
         });
     } else {
-        tiles(rule, a, b, pack_limit, |rows, cols, tile, ld| {
+        tiles(rule, a, b, pack_limit, false, |rows, cols, tile, ld| {
             for (i, row) in rows.enumerate() {
                 let values = tile[i * ld..i * ld + cols.len()].iter().copied();
                 // SAFETY: tiles are disjoint, so no other task touches these cells.

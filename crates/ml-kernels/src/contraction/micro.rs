@@ -81,7 +81,8 @@ pub(super) enum Loop {
 }
 
 trait Step {
-    fn step<V: Vector>(acc: V, a: V, b: V) -> V;
+    /// One term more. `ones`, if given, ask for the difference by another unit of the machine, to the same bits.
+    fn step<V: Vector>(acc: V, a: V, b: V, ones: Option<V>) -> V;
 }
 
 struct PlainProduct;
@@ -91,29 +92,32 @@ struct FlushedDifference;
 
 impl Step for PlainProduct {
     #[inline(always)]
-    fn step<V: Vector>(acc: V, a: V, b: V) -> V {
+    fn step<V: Vector>(acc: V, a: V, b: V, _: Option<V>) -> V {
         acc.add(a.mul(b))
     }
 }
 
 impl Step for FlushedProduct {
     #[inline(always)]
-    fn step<V: Vector>(acc: V, a: V, b: V) -> V {
+    fn step<V: Vector>(acc: V, a: V, b: V, _: Option<V>) -> V {
         acc.add_flushed(a.mul(b)).flush()
     }
 }
 
 impl Step for PlainDifference {
     #[inline(always)]
-    fn step<V: Vector>(acc: V, a: V, b: V) -> V {
-        let t = a.sub(b);
+    fn step<V: Vector>(acc: V, a: V, b: V, ones: Option<V>) -> V {
+        let t = match ones {
+            Some(ones) => a.sub_elsewhere(b, ones),
+            None => a.sub(b),
+        };
         acc.add(t.mul(t))
     }
 }
 
 impl Step for FlushedDifference {
     #[inline(always)]
-    fn step<V: Vector>(acc: V, a: V, b: V) -> V {
+    fn step<V: Vector>(acc: V, a: V, b: V, _: Option<V>) -> V {
         let t = a.sub(b).flush();
         acc.add_flushed(t.mul(t)).flush()
     }
@@ -132,6 +136,7 @@ pub(super) struct Panels<'a> {
 #[inline(always)]
 fn microkernel<S: Step, V: Vector, const R: usize, const C: usize>(p: &Panels<'_>, c: &mut [f32], ld: usize) {
     let (a, _) = p.a.as_chunks::<R>();
+    let ones = V::splat(std::hint::black_box(1.0));
     let mut acc = [[V::splat(0.0); C]; R];
     if !p.first {
         for i in 0..R {
@@ -148,7 +153,7 @@ fn microkernel<S: Step, V: Vector, const R: usize, const C: usize>(p: &Panels<'_
         for i in 0..R {
             let value = V::splat(a[i]);
             for j in 0..C {
-                acc[i][j] = S::step(acc[i][j], value, lanes[j]);
+                acc[i][j] = S::step(acc[i][j], value, lanes[j], (j % 2 == 1).then_some(ones));
             }
         }
     }

@@ -22,6 +22,14 @@ pub(super) trait Vector: Copy {
 
     fn sub(self, other: Self) -> Self;
 
+    /// As `sub`, where the machine can by another unit: loops that do half of their differences this way keep both busy.
+    /// `ones` are ones that the compiler does not see, so that it leaves the spelling alone.
+    #[inline(always)]
+    fn sub_elsewhere(self, other: Self, ones: Self) -> Self {
+        let _ = ones;
+        self.sub(other)
+    }
+
     fn mul(self, other: Self) -> Self;
 
     /// Canon of each lane.
@@ -138,6 +146,13 @@ mod x86 {
         fn sub(self, other: Self) -> Self {
             // SAFETY: as in `splat`.
             unsafe { Avx512(_mm512_sub_ps(self.0, other.0)) }
+        }
+
+        #[inline(always)]
+        fn sub_elsewhere(self, other: Self, ones: Self) -> Self {
+            // The multiplier's unit: a product by 1 is exact, so its difference is rounded once, as a difference is.
+            // SAFETY: as in `splat`.
+            unsafe { Avx512(_mm512_fmsub_ps(self.0, ones.0, other.0)) }
         }
 
         #[inline(always)]

@@ -4,6 +4,7 @@ pub(crate) mod conformance;
 mod host;
 #[cfg(feature = "gpu")]
 mod kernel;
+mod lloyd;
 mod reference;
 #[cfg(test)]
 mod tests;
@@ -13,6 +14,8 @@ use ml_core::{DataError, Result, check};
 use crate::buffer::Buffer;
 use crate::device::{Device, on_device};
 use crate::matmul::elements;
+
+pub use lloyd::{Lloyd, Step};
 
 /// The squared Euclidean distances between the rows of `x`, n x d, and the rows of `y`, m x d: n x m, row-major.
 ///

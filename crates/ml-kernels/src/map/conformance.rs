@@ -90,6 +90,12 @@ pub(crate) fn cases() -> Vec<Case> {
         cases.push(case("flat", x.clone().square() - Expr::constant(0.5) * x.clone(), 37, 41, false, limits));
         cases.push(conversion(limits));
     }
+    // Odd and even numbers of columns, few and many, rows around a chunk of sums, blocks of one row and of several.
+    for (rows, cols) in [(1, 1), (1, 2), (40, 31), (1025, 3), (127, 33), (130, 300), (2049, 70), (3, 2050), (0, 3)] {
+        cases.push(sums(&everything, rows, cols, false, false));
+    }
+    cases.push(sums(&everything, 200, 9, true, false));
+    cases.push(sums(&everything, 1100, 40, true, true));
     cases.push(many("columns", x.clone() * r.clone() - c.clone(), 1400, 4004));
     cases.push(many("flat", x.clone() * x.clone() - x.clone(), 1, 5_500_003));
     cases
@@ -112,6 +118,43 @@ fn many(name: &str, expr: Expr, rows: usize, cols: usize) -> Case {
             let data = data();
             let inputs = [(Kind::Full, &data[0][..]), (Kind::Row, &data[1][..]), (Kind::Col, &data[2][..])];
             bytes(&reference::run(&program, &inputs[..n_inputs], &[], rows, cols))
+        }),
+    }
+}
+
+/// Sums of the columns of an expression, of one input as it is, and of a constant.
+fn sums(expr: &Expr, rows: usize, cols: usize, wide: bool, small_limits: bool) -> Case {
+    let exprs = [expr.clone(), Expr::input(2), Expr::constant(0.1), Expr::input(0) * Expr::input(1)];
+    let data =
+        [floats(rows * cols, 5, wide), floats(cols, 6, wide), floats(rows, 7, wide), floats(rows * cols, 8, wide)];
+    let scalars = [0.75f32, -3.0];
+    let name =
+        format!("{rows}x{cols}{}{}", if wide { " wide" } else { "" }, if small_limits { " limited" } else { "" });
+    let (d, e) = (data.clone(), exprs.clone());
+    Case {
+        op: "map_col_sums",
+        name,
+        run: Box::new(move |device| {
+            let device = limited(device, small_limits);
+            let b = d.iter().map(|v| Buffer::upload(&device, v)).collect::<Result<Vec<_>>>()?;
+            let operands = [Operand::Full(&b[0]), Operand::Row(&b[1]), Operand::Col(&b[2]), Operand::Full(&b[3])];
+            let sums = col_sums(&device, &e, &operands, &scalars, rows, cols)?;
+            Ok(sums.iter().map(|s| Ok(bytes(&s.read()?))).collect::<Result<Vec<_>>>()?.concat())
+        }),
+        reference: Box::new(move || {
+            let inputs = [
+                (Kind::Full, &data[0][..]),
+                (Kind::Row, &data[1][..]),
+                (Kind::Col, &data[2][..]),
+                (Kind::Full, &data[3][..]),
+            ];
+            let sums = exprs.iter().map(|expr| {
+                let program = expr.compile().expect("conformance expressions are short");
+                let (n_inputs, n_scalars) = (program.n_inputs, program.n_scalars);
+                let x = reference::run(&program, &inputs[..n_inputs], &scalars[..n_scalars], rows, cols);
+                bytes(&crate::reduce::reference_col_sums(&x, rows, cols))
+            });
+            sums.collect::<Vec<_>>().concat()
         }),
     }
 }

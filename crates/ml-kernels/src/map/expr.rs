@@ -189,9 +189,14 @@ impl Expr {
 
     /// The program of this expression; equal sub-expressions are computed once.
     pub(super) fn compile(&self) -> Result<Program> {
+        Ok(Self::compile_all(std::slice::from_ref(self))?.0)
+    }
+
+    /// One program for all of `exprs`, and the operation that is the result of each.
+    pub(super) fn compile_all(exprs: &[Expr]) -> Result<(Program, Vec<u32>)> {
         let mut program = Program { ops: Vec::new(), n_inputs: 0, n_scalars: 0 };
-        self.emit(&mut program)?;
-        Ok(program)
+        let results = exprs.iter().map(|expr| expr.emit(&mut program)).collect::<Result<_>>()?;
+        Ok((program, results))
     }
 
     fn emit(&self, program: &mut Program) -> Result<u32> {

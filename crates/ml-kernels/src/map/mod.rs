@@ -2,11 +2,12 @@
 
 pub(crate) mod conformance;
 mod expr;
-mod host;
+pub(crate) mod host;
 #[cfg(feature = "gpu")]
 mod kernel;
 mod reference;
 mod scalar;
+mod sums;
 
 use ml_core::{DataError, Result};
 
@@ -16,6 +17,9 @@ use crate::buffer::Chunks;
 use crate::device::{Device, on_device};
 
 pub use expr::Expr;
+pub use sums::col_sums;
+
+use expr::Program;
 
 /// Most inputs of one call: with the result and the scalars they stay within the bindings of every runtime.
 pub const MAX_INPUTS: usize = 4;
@@ -79,6 +83,40 @@ pub fn map(
     cols: usize,
 ) -> Result<Buffer<f32>> {
     let program = expr.compile()?;
+    let Checked { operands, scalars } = checked(device, &program, inputs, scalars, rows, cols)?;
+    let arm = device.arm();
+    on_device!(device,
+    host(h) => {
+        let inputs = operands.iter().map(|(k, b)| Ok((*k, b.host("operand")?))).collect::<Result<Vec<_>>>()?;
+        let call = host::Call { program: &program, inputs: &inputs, scalars: &scalars, arm };
+        Ok(Buffer::from_host(device, h.install(|| host::run(call, rows, cols))))
+    },
+    gpu(g) => {
+        let inputs = operands
+            .iter()
+            .map(|(k, b)| Ok((*k, b.chunks("operand", device)?)))
+            .collect::<Result<Vec<_>>>()?;
+        let out = Chunks::alloc(g, rows * cols)?;
+        kernel::run(g, &program, &inputs, &scalars, rows, cols, arm, &out)?;
+        Ok(Buffer::from_chunks(device, out))
+    })
+}
+
+/// The arguments of a call, checked.
+struct Checked<'a> {
+    operands: Vec<(Kind, &'a Buffer<f32>)>,
+    /// Canonical.
+    scalars: Vec<f32>,
+}
+
+fn checked<'a>(
+    device: &Device,
+    program: &Program,
+    inputs: &[Operand<'a>],
+    scalars: &[f32],
+    rows: usize,
+    cols: usize,
+) -> Result<Checked<'a>> {
     let total = rows.checked_mul(cols).ok_or_else(|| DataError::TooLarge {
         what: "result",
         elements: rows as u128 * cols as u128,
@@ -106,21 +144,7 @@ pub fn map(
         buffer.expect(what, expected, device)?;
         operands.push((kind, buffer));
     }
-    let arm = device.arm();
-    on_device!(device,
-    host(h) => {
-        let inputs = operands.iter().map(|(k, b)| Ok((*k, b.host("operand")?))).collect::<Result<Vec<_>>>()?;
-        Ok(Buffer::from_host(device, h.install(|| host::run(&program, &inputs, &scalars, rows, cols, arm))))
-    },
-    gpu(g) => {
-        let inputs = operands
-            .iter()
-            .map(|(k, b)| Ok((*k, b.chunks("operand", device)?)))
-            .collect::<Result<Vec<_>>>()?;
-        let out = Chunks::alloc(g, total)?;
-        kernel::run(g, &program, &inputs, &scalars, rows, cols, arm, &out)?;
-        Ok(Buffer::from_chunks(device, out))
-    })
+    Ok(Checked { operands, scalars })
 }
 
 /// Each integer as a float, rounded to nearest even.

@@ -78,5 +78,33 @@ pub(crate) fn cases() -> Vec<Case> {
             add(layout, Data::Ordinary, dims, false);
         }
     }
+    for data in Data::ALL {
+        for (layout, dims) in [
+            (Layout::TN, [1, 131, 1030]),
+            (Layout::NT, [2, 40, 7]),
+            (Layout::TN, [1, 530, 40]),
+            (Layout::NN, [1, 30, 30]),
+        ] {
+            cases.push(with_itself(layout, data, dims, false));
+        }
+    }
+    cases.push(with_itself(Layout::TN, Data::Subnormal, [1, 35, 60], true));
     cases
+}
+
+/// A product of a buffer with itself, `dims` being batch, m = n, and k: half of a symmetric result may be left to the
+/// other half.
+fn with_itself(layout: Layout, data: Data, [batch, m, k]: [usize; 3], small: bool) -> Case {
+    let x = data.values(batch * m * k, 5);
+    let y = x.clone();
+    Case {
+        op: "matmul",
+        name: format!("{layout:?} {batch}x{m}x{m}x{k} {data:?} with itself{}", if small { " limited" } else { "" }),
+        run: Box::new(move |device| {
+            let device = limited(device, small);
+            let x = Buffer::upload(&device, &x)?;
+            Ok(bytes(&matmul_batched(&device, layout, &x, &x, batch, m, m, k)?.read()?))
+        }),
+        reference: Box::new(move || bytes(&reference::matmul(layout, &y, &y, [batch, m, m, k]))),
+    }
 }

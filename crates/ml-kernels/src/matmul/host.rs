@@ -5,11 +5,12 @@ use rayon::prelude::*;
 use super::Layout;
 use crate::contraction::host::matrix;
 use crate::contraction::{Rule, Side, Term};
+use crate::memory;
 use crate::sabotage::Arm;
 
 /// `batch` products, each m x n, row-major.
 pub(crate) fn matmul(layout: Layout, arm: Arm, a: &[f32], b: &[f32], [batch, m, n, k]: [usize; 4]) -> Vec<f32> {
-    let mut out = vec![0.0; batch * m * n];
+    let mut out = memory::zeros(batch * m * n);
     if out.is_empty() || k == 0 {
         return out;
     }

@@ -1,16 +1,14 @@
 //! The ceilings of a device: what a benchmark's floor is computed from. Measures speed; makes no result.
 
+mod host;
 #[cfg(feature = "gpu")]
 mod kernel;
 
 use std::time::Instant;
 
 use ml_core::Result;
-use rayon::prelude::*;
 
-use crate::buffer::Buffer;
 use crate::device::{Device, on_device};
-use crate::map::{Expr, Operand, map};
 
 /// Measured ceilings of one device.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -31,16 +29,7 @@ pub fn measure(device: &Device) -> Result<Peak> {
 
 fn mul_add(device: &Device) -> Result<f64> {
     on_device!(device,
-    host(h) => {
-        let threads = h.install(rayon::current_num_threads);
-        let steps = 1 << 20;
-        let best = best_of(4, || {
-            let sum: f32 = h.install(|| (0..threads).into_par_iter().map(|t| host_chains(steps, t as f32)).sum());
-            std::hint::black_box(sum);
-            Ok(())
-        })?;
-        Ok((threads * steps * HOST_CHAINS * 2) as f64 / best)
-    },
+    host(h) => host::mul_add(h),
     gpu(g) => {
         let (items, mut turns) = (1 << 20, 1);
         let out = g.alloc_one::<f32>(items)?;
@@ -55,16 +44,7 @@ fn mul_add(device: &Device) -> Result<f64> {
 
 fn copy(device: &Device) -> Result<f64> {
     on_device!(device,
-    host(_h) => {
-        // 256 MiB: larger than any cache.
-        let n: usize = 1 << 26;
-        let x = Buffer::upload(device, &vec![1.0f32; n])?;
-        let best = best_of(6, || {
-            map(device, &Expr::input(0), &[Operand::Full(&x)], &[], n / 1024, 1024)?;
-            device.sync()
-        })?;
-        Ok((n * 8) as f64 / best)
-    },
+    host(h) => host::copy(h),
     gpu(g) => {
         // 1 GiB, or a quarter of a binding: larger than any cache.
         let n = (g.max_elements::<u32>() / 4).min(1 << 28) / kernel::COPIED_TOGETHER * kernel::COPIED_TOGETHER;
@@ -100,19 +80,4 @@ fn best_of(runs: usize, mut work: impl FnMut() -> Result<()>) -> Result<f64> {
         best = best.min(start.elapsed().as_secs_f64());
     }
     Ok(best)
-}
-
-/// Independent chains of the host loop: enough vector registers in flight to hide the latency of an addition.
-const HOST_CHAINS: usize = 192;
-
-#[multiversion::multiversion(targets("x86_64+avx512f", "x86_64+avx2", "aarch64+neon"))]
-fn host_chains(steps: usize, seed: f32) -> f32 {
-    let mut x = [0.5f32; HOST_CHAINS];
-    let (a, b) = (std::hint::black_box(0.999 + seed * 0.0), std::hint::black_box(0.001));
-    for _ in 0..steps {
-        for v in &mut x {
-            *v = *v * a + b;
-        }
-    }
-    x.iter().sum()
 }

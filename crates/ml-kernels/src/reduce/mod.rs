@@ -10,6 +10,7 @@ use ml_core::{DataError, Result};
 
 pub use select::{Order, argmax_rows, argmin_rows, top_k_rows};
 pub use sums::{col_sums, row_sums, sum};
+pub(crate) use sums::{mapped_col_sums, reference_col_sums};
 
 /// `rows * cols`, or the error that says they are too many.
 pub(crate) fn elements(what: &'static str, rows: usize, cols: usize) -> Result<usize> {

@@ -12,10 +12,10 @@
 //! are all far smaller than the greatest of the buffer keeps only what lies above the step.
 
 pub(crate) mod conformance;
-mod host;
+pub(crate) mod host;
 #[cfg(feature = "gpu")]
 mod kernel;
-mod reference;
+pub(crate) mod reference;
 mod scalar;
 
 use ml_core::{DataError, Result};
@@ -79,14 +79,16 @@ pub fn scatter_add(
     let shape = Shape { rows, cols, n_groups, cells };
     on_device!(device,
     host(h) => {
-        let (values, indices) = (values.host("values")?, indices.host("indices")?);
+        let (elements, groups) = (values.host("values")?, indices.host("indices")?);
         h.install(|| {
-            let (largest, bad_row) = host::check(values, indices, n_groups);
-            if let Some(row) = bad_row {
-                return Err(bad_index("indices", row, indices[row], n_groups));
+            if !indices.facts().are_below(n_groups) {
+                if let Some(row) = host::bad_row(groups, n_groups) {
+                    return Err(bad_index("indices", row, groups[row], n_groups));
+                }
+                indices.facts().note_below(n_groups);
             }
-            let shift = shift(largest, rows).ok_or_else(|| first_non_finite(values, cols))?;
-            Ok(Buffer::from_host(device, host::sum(values, indices, shape, shift, arm)))
+            let shift = host_shift(values, rows, cols)?;
+            Ok(Buffer::from_host(device, host::sum(elements, groups, shape, shift, arm)))
         })
     },
     gpu(g) => {
@@ -107,14 +109,25 @@ pub fn scatter_add(
     })
 }
 
+/// The shift for a buffer of the host, shape (`rows`, `cols`).
+pub(crate) fn host_shift(values: &Buffer<f32>, rows: usize, cols: usize) -> Result<i32> {
+    let elements = values.host("values")?;
+    let largest = values.facts().greatest_magnitude().unwrap_or_else(|| host::largest(elements));
+    values.facts().note_greatest_magnitude(largest);
+    match shift(largest, rows) {
+        Some(shift) => Ok(shift),
+        None => Err(first_non_finite(elements, cols)),
+    }
+}
+
 /// The shapes of one call, checked.
 #[derive(Debug, Clone, Copy)]
-struct Shape {
-    rows: usize,
-    cols: usize,
-    n_groups: usize,
+pub(crate) struct Shape {
+    pub(crate) rows: usize,
+    pub(crate) cols: usize,
+    pub(crate) n_groups: usize,
     /// `n_groups * cols`.
-    cells: usize,
+    pub(crate) cells: usize,
 }
 
 /// `s` of the clause, from the bits of the greatest canonical magnitude; `None` if that is not finite.

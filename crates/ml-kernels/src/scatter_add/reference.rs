@@ -5,7 +5,7 @@ use super::{Shape, shift};
 use crate::num::Limbs;
 
 /// The sums; values are finite and indices below the number of groups.
-pub(super) fn sum(values: &[f32], indices: &[u32], shape: Shape) -> Vec<f32> {
+pub(crate) fn sum(values: &[f32], indices: &[u32], shape: Shape) -> Vec<f32> {
     let mut largest = 0;
     for &v in values {
         largest = largest.max(magnitude(v));

@@ -1,9 +1,12 @@
 //! The host: SIMD over lanes, and over the trees of many chunks at once; threads over chunks.
 
+use std::ops::Range;
+
 use multiversion::multiversion;
 use rayon::prelude::*;
 
 use super::{CHUNK, LANES};
+use crate::map::host::{self as map, Block, Call, Plan, Registers};
 use crate::num::canon;
 use crate::sabotage::Arm;
 
@@ -246,18 +249,131 @@ fn cols_loop<const FLUSH: bool, const SERIAL: bool>(x: &[f32], cols: usize, left
             }
         }
     } else {
-        let mut half = LANES / 2;
-        while half > 0 {
-            for i in 0..half {
-                for c in 0..width {
-                    lanes[i * width + c] = plus::<FLUSH>(lanes[2 * i * width + c], lanes[(2 * i + 1) * width + c]);
-                }
-            }
-            half /= 2;
-        }
+        join_cols::<FLUSH>(&mut lanes, width);
     }
     lanes.truncate(width);
     lanes
+}
+
+/// The trees over the lanes of `width` columns; the sums are left in the first lane.
+#[inline(always)]
+fn join_cols<const FLUSH: bool>(lanes: &mut [f32], width: usize) {
+    let mut half = LANES / 2;
+    while half > 0 {
+        for i in 0..half {
+            for c in 0..width {
+                lanes[i * width + c] = plus::<FLUSH>(lanes[2 * i * width + c], lanes[(2 * i + 1) * width + c]);
+            }
+        }
+        half /= 2;
+    }
+}
+
+/// The sums of the columns of each output of an element-wise program.
+pub(crate) fn mapped_col_sums(call: Call<'_>, outputs: Vec<u32>, rows: usize, cols: usize) -> Vec<Vec<f32>> {
+    let (chunks, tiles) = (rows.div_ceil(CHUNK), cols.div_ceil(TILE));
+    let narrow = LANES * cols <= map::BLOCK;
+    let blocks = if narrow { [LANES, cols] } else { [1, cols.min(TILE)] };
+    let plan = Plan::with_blocks(call, outputs, [rows, cols], blocks);
+    let parts: Vec<Vec<Vec<f32>>> = (0..chunks * tiles)
+        .into_par_iter()
+        .map_init(
+            || plan.registers(),
+            |registers, t| {
+                let (chunk, tile) = (t / tiles, t % tiles);
+                let rows = chunk * CHUNK..((chunk + 1) * CHUNK).min(rows);
+                let cols = tile * TILE..((tile + 1) * TILE).min(cols);
+                if narrow {
+                    narrow_chunk(&plan, registers, rows, cols.len())
+                } else {
+                    wide_chunk(&plan, registers, rows, cols)
+                }
+            },
+        )
+        .collect();
+    let sums_of = |output: usize| {
+        let mut sums: Vec<f32> = parts.iter().flat_map(|part| &part[output]).copied().collect();
+        let mut rows = rows;
+        while rows > CHUNK {
+            rows = rows.div_ceil(CHUNK);
+            sums = col_level(&sums, rows, cols, Arm::None);
+        }
+        sums
+    };
+    (0..plan.outputs()).map(sums_of).collect()
+}
+
+/// The sums of one chunk of rows in few columns: a block is the rows of one step of all lanes.
+fn narrow_chunk(plan: &Plan<'_>, registers: &mut Registers, rows: Range<usize>, cols: usize) -> Vec<Vec<f32>> {
+    let mut lanes = vec![vec![0.0f32; LANES * cols]; plan.outputs()];
+    let mut values = lanes.clone();
+    for row in rows.clone().step_by(LANES) {
+        let block = Block { row, rows: LANES.min(rows.end - row), col: 0, cols };
+        let mut out: Vec<&mut [f32]> = values.iter_mut().map(Vec::as_mut_slice).collect();
+        plan.evaluate(&block, registers, &mut out);
+        for (lanes, values) in lanes.iter_mut().zip(&values) {
+            add_one_flushed(&mut lanes[..block.rows * cols], values);
+        }
+    }
+    join_all(lanes, cols)
+}
+
+/// Steps of a lane whose rows are computed before they are added.
+const STEPS: usize = 4;
+
+/// The sums of one chunk of rows in the columns `cols`: a block is a row.
+fn wide_chunk(plan: &Plan<'_>, registers: &mut Registers, rows: Range<usize>, cols: Range<usize>) -> Vec<Vec<f32>> {
+    let width = cols.len();
+    let mut lanes = vec![vec![0.0f32; LANES * width]; plan.outputs()];
+    let mut values = vec![vec![0.0f32; STEPS * width]; plan.outputs()];
+    let mut row_into = |row: usize, step: usize, values: &mut [Vec<f32>]| {
+        let block = Block { row, rows: 1, col: cols.start, cols: width };
+        let mut out: Vec<&mut [f32]> = values.iter_mut().map(|v| &mut v[step * width..]).collect();
+        plan.evaluate(&block, registers, &mut out);
+    };
+    let group = STEPS * LANES;
+    let whole = rows.start + rows.len() / group * group;
+    for first in (rows.start..whole).step_by(group) {
+        for lane in 0..LANES {
+            for step in 0..STEPS {
+                row_into(first + step * LANES + lane, step, &mut values);
+            }
+            for (lanes, values) in lanes.iter_mut().zip(&values) {
+                add_four_flushed(&mut lanes[lane * width..(lane + 1) * width], values, width);
+            }
+        }
+    }
+    for (i, row) in (whole..rows.end).enumerate() {
+        row_into(row, 0, &mut values);
+        let lane = i % LANES;
+        for (lanes, values) in lanes.iter_mut().zip(&values) {
+            add_one_flushed(&mut lanes[lane * width..(lane + 1) * width], values);
+        }
+    }
+    join_all(lanes, width)
+}
+
+fn join_all(mut lanes: Vec<Vec<f32>>, width: usize) -> Vec<Vec<f32>> {
+    for lanes in &mut lanes {
+        join_cols_flushed(lanes, width);
+        lanes.truncate(width);
+    }
+    lanes
+}
+
+#[multiversion(targets = "simd")]
+fn add_one_flushed(sums: &mut [f32], values: &[f32]) {
+    sums.iter_mut().zip(values).for_each(|(sum, value)| *sum = plus::<true>(*sum, *value));
+}
+
+#[multiversion(targets = "simd")]
+fn add_four_flushed(sums: &mut [f32], values: &[f32], stride: usize) {
+    add_four::<true>(sums, values, stride);
+}
+
+#[multiversion(targets = "simd")]
+fn join_cols_flushed(lanes: &mut [f32], width: usize) {
+    join_cols::<true>(lanes, width);
 }
 
 /// Adds four runs of `x`, `stride` apart, to the sums, one after the other.

@@ -10,6 +10,8 @@ mod reference;
 
 use ml_core::Result;
 
+pub(crate) use self::host::mapped_col_sums;
+pub(crate) use self::reference::col_sums as reference_col_sums;
 use super::elements;
 use crate::buffer::Buffer;
 use crate::device::{Device, on_device};

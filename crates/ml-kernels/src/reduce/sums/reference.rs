@@ -31,7 +31,7 @@ pub(super) fn row_sums(x: &[f32], rows: usize, cols: usize) -> Vec<f32> {
     (0..rows).map(|r| sum(&x[r * cols..(r + 1) * cols])).collect()
 }
 
-pub(super) fn col_sums(x: &[f32], rows: usize, cols: usize) -> Vec<f32> {
+pub(crate) fn col_sums(x: &[f32], rows: usize, cols: usize) -> Vec<f32> {
     let column = |c: usize| -> Vec<f32> { (0..rows).map(|r| x[r * cols + c]).collect() };
     (0..cols).map(|c| sum(&column(c))).collect()
 }
