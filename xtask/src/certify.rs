@@ -96,12 +96,8 @@ pub fn run(args: &Args) -> Result<ExitCode> {
 fn summary(certificate: &Certificate) {
     for estimator in Estimator::ALL {
         let cards: Vec<_> = certificate.cards().iter().filter(|c| c.header().estimator == estimator.name()).collect();
-        if cards.is_empty() {
-            continue;
-        }
         let stages: usize = cards.iter().map(|c| c.stages().len()).sum();
-        let leaves = cards.iter().map(|c| c.result_digest()).collect();
-        let root = ml_identity::merkle::MerkleTree::of_leaves(leaves).root();
+        let Some(root) = certificate.root_of(estimator.name()) else { continue };
         println!("  {:22} {root}  {:2} fixtures, {stages:4} stages", estimator.name(), cards.len());
     }
     println!("  {:22} {}", "certificate", certificate.root());

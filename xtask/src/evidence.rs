@@ -81,6 +81,10 @@ impl Devices {
         if std::env::var_os("VK_DRIVER_FILES").is_none() && !manifests.is_empty() {
             command.env("VK_DRIVER_FILES", manifests.join(":"));
         }
+        // Mesa complains on every start without one.
+        if std::env::var_os("XDG_RUNTIME_DIR").is_none() {
+            command.env("XDG_RUNTIME_DIR", std::env::temp_dir());
+        }
         let program = process::text(&command);
         let status = command.status().map_err(|source| Error::Start { program, source })?;
         let code = status.code().and_then(|c| u8::try_from(c).ok()).unwrap_or(1);

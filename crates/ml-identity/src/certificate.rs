@@ -136,6 +136,14 @@ impl Certificate {
         self.root
     }
 
+    /// Merkle root over the results of one estimator's cards: what `certify` prints and the support matrix abbreviates.
+    /// `None` if it has no card here.
+    pub fn root_of(&self, estimator: &str) -> Option<Digest> {
+        let cards = self.cards.iter().filter(|card| card.header().estimator == estimator);
+        let leaves: Vec<Digest> = cards.map(Card::result_digest).collect();
+        (!leaves.is_empty()).then(|| MerkleTree::of_leaves(leaves).root())
+    }
+
     /// The header that all cards share in device and build; estimator and fixture are those of the first card.
     pub fn header(&self) -> &Header {
         self.cards.first().expect("a certificate has at least one card, checked when it is made").header()

@@ -37,6 +37,12 @@ fn roots_are_equal_across_devices_and_seals_are_not() {
         }
     });
     assert_ne!(moved.root(), a.root());
+    // The estimator that moved is told from one that did not.
+    assert_ne!(moved.root_of("PCA"), a.root_of("PCA"));
+    assert_eq!(moved.root_of("KMeans"), a.root_of("KMeans"));
+    assert_ne!(a.root_of("KMeans"), a.root_of("PCA"));
+    assert!(a.root_of("KMeans").is_some());
+    assert_eq!(a.root_of("Ridge"), None);
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use crate::card::{Card, Outcome};
 use crate::certificate::Certificate;
-use crate::digest::{Digest, Hasher};
+use crate::digest::Digest;
 use crate::error::{IdentityError, Result};
 
 /// Opens the generated part of a README.
@@ -112,8 +112,9 @@ impl SupportMatrix {
             let mark = if row.diverged { " ≠" } else { "" };
             text += &format!("| {}{mark} | {} |\n", escape(estimator), cells.join(" | "));
         }
-        text += "\nA cell holds the first eight digits of the root over all runs of the estimator on the device, and their \
-                 number; equal digits are equal bytes at every recorded stage. –: no certificate. ≠: devices disagree.\n";
+        text += "\nA cell holds the first eight digits of the root that `cargo xtask certify` prints for the estimator on the \
+                 device, and the number of its runs; equal digits are equal bytes at every recorded stage. –: no \
+                 certificate. ≠: devices disagree.\n";
         text
     }
 }
@@ -129,11 +130,8 @@ fn cell(certificate: &Certificate, estimator: &str) -> Option<Cell> {
     let cards: Vec<&Card> = certificate.cards().iter().filter(|card| card.header().estimator == estimator).collect();
     let ran = cards.iter().filter(|card| *card.outcome() == Outcome::Ran).count();
     // An estimator that only ever refused is not certified.
-    (ran > 0).then(|| {
-        let hasher = Hasher::new("isobit support/1").number(cards.len() as u64);
-        let root = cards.iter().fold(hasher, |hasher, card| hasher.digest(&card.result_digest())).finish();
-        Cell { root, runs: cards.len(), refused: cards.len() - ran }
-    })
+    let root = certificate.root_of(estimator).filter(|_| ran > 0)?;
+    Some(Cell { root, runs: cards.len(), refused: cards.len() - ran })
 }
 
 /// Text that cannot end a table cell or start markup.
