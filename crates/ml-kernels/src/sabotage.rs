@@ -21,7 +21,7 @@ pub enum Arm {
     TruncateConversion,
     /// Clause `flush`: the guard always chooses the loop without flushing (contractions).
     GuardOff,
-    /// Clause `elementary`: exp and ln in plain single precision (`map`).
+    /// Clause `elementary`: elementary functions with the last bit of their result cleared (`map`).
     RoughElementary,
     /// Clause `contractions`: descending order inside a leaf (contractions, distances).
     DescendingLeaf,

@@ -7,6 +7,7 @@
 //!
 //! Functions of two values are compared at random pairs and at pairs built to be hard (`pairs.rs`).
 
+mod logs;
 mod oracle;
 mod pairs;
 mod run;
@@ -33,6 +34,9 @@ pub struct Args {
     /// Leave out the spelling of devices: `digest` compares it on a device, faster
     #[arg(long)]
     host_only: bool,
+    /// Ask the platform's function in f64 first, and MPFR only next to the middle between two floats
+    #[arg(long)]
+    quick: bool,
     /// Random pairs for functions of two values
     #[arg(long, value_name = "N", default_value_t = 10_000_000)]
     pairs: u64,
@@ -50,7 +54,9 @@ pub fn task(args: &Args) -> Result<()> {
     let mut failed = Vec::new();
     for name in subjects::names(&args.functions).map_err(found)? {
         let done = match (subjects::univariate(name), pairs::bivariate(name)) {
-            (Some(subject), _) => run::run(&subject, run::Extent { every: args.every, both: !args.host_only }, &pool),
+            (Some(subject), _) => {
+                run::run(&subject, run::Extent { every: args.every, both: !args.host_only, quick: args.quick }, &pool)
+            }
             (None, Some(subject)) => pairs::run(&subject, args.pairs, &pool),
             (None, None) => return Err(Error::Found(format!("no oracle for {name}"))),
         };

@@ -61,6 +61,13 @@ pub(super) fn nearest(y: &mut Float, x: f32, f: Value) -> (u32, u32) {
     (canonical(fine.to_f32()), needed)
 }
 
+/// The result by a value `y` that is off by less than 2^-43 of itself, if it is so far from the middle between two floats that
+/// this does not matter; 2^9 units of f64 lie between.
+pub(super) fn decided(y: f64) -> Option<u32> {
+    let tail = y.to_bits() & 0x1fff_ffff;
+    (tail.abs_diff(1 << 28) > 1 << 10 || y.is_nan()).then(|| canonical(y as f32))
+}
+
 /// 1/(1 + e^-x).
 pub(super) fn sigmoid(y: &mut Float) {
     *y = Float::with_val(y.prec(), -&*y);

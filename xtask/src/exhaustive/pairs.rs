@@ -135,6 +135,7 @@ pub(super) fn run(subject: &Subject, count: u64, pool: &rayon::ThreadPool) -> Su
         threads: pool.current_num_threads(),
         host_ns: Some(nanoseconds(subject)),
         spellings: 2,
+        oracle: "MPFR",
         platform_ns: None,
     }
 }

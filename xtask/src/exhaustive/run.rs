@@ -7,7 +7,8 @@ use ml_kernels::num::sweep::BLOCK;
 use rayon::prelude::*;
 use rug::Float;
 
-use super::oracle::{COARSE, NAN, nearest};
+use super::logs::Table;
+use super::oracle::{COARSE, NAN, decided, nearest, unsigned_zero};
 use super::subjects::{Oracle, Subject, Symmetry};
 use super::summary::Summary;
 
@@ -32,13 +33,18 @@ pub(super) struct Extent {
     /// Whether the spelling that devices run is compared too. It takes most of the time; a device whose digest over all
     /// inputs is the host's has compared it as well.
     pub(super) both: bool,
+    /// Whether the platform's function in f64 is asked first, and MPFR only near the middle between two floats.
+    pub(super) quick: bool,
 }
 
 /// Runs over all inputs, or a sample.
 pub(super) fn run(subject: &Subject, extent: Extent, pool: &rayon::ThreadPool) -> Summary {
-    let every = extent.every;
     let name = subject.function.name();
     let start = Instant::now();
+    let logs = match subject.oracle {
+        Oracle::Mpfr(value) if subject.logarithm && extent.every == 1 && !extent.quick => Some(Table::new(value, pool)),
+        _ => None,
+    };
     let half = u64::from(SIGN) / BLOCK;
     let done = AtomicU64::new(0);
     // A block and its mirror image, by the oracle's answers for the first where the function has a symmetry.
@@ -49,9 +55,9 @@ pub(super) fn run(subject: &Subject, extent: Extent, pool: &rayon::ThreadPool) -
                 || Float::new(COARSE),
                 |y, block| {
                     let positive = block as u32 * BLOCK as u32;
-                    let answers = answers(subject, every, positive, y);
+                    let answers = answers(subject, extent, logs.as_ref(), positive, y);
                     let mirrored = match subject.symmetry {
-                        Symmetry::None => self::answers(subject, every, positive | SIGN, y),
+                        Symmetry::None => self::answers(subject, extent, logs.as_ref(), positive | SIGN, y),
                         Symmetry::Even => answers.clone(),
                         Symmetry::Odd => answers.iter().map(|&(a, n)| (opposite(a), n)).collect(),
                     };
@@ -82,11 +88,16 @@ pub(super) fn run(subject: &Subject, extent: Extent, pool: &rayon::ThreadPool) -
         first_mismatch: blocks.iter().find_map(|b| b.first),
         worst_case_bits: near.0,
         worst_case: near.1,
-        digest: if every == 1 { hasher.finalize().to_hex().to_string() } else { String::new() },
+        digest: if extent.every == 1 { hasher.finalize().to_hex().to_string() } else { String::new() },
         seconds,
         threads: pool.current_num_threads(),
         host_ns: subject.slice.map(|f| nanoseconds(name, f)),
         spellings: if extent.both { 2 } else { 1 },
+        oracle: match subject.oracle {
+            Oracle::Exact(_) => "exact",
+            Oracle::Mpfr(_) if extent.quick && subject.quick.is_some() => "libm, MPFR",
+            Oracle::Mpfr(_) => "MPFR",
+        },
         platform_ns: subject.platform.map(|f| {
             nanoseconds(name, move |x, out| {
                 for (x, out) in x.iter().zip(out) {
@@ -110,12 +121,20 @@ fn inputs(first: u32, every: u32) -> impl Iterator<Item = u32> {
 }
 
 /// The expected results of a block, each with the significant bits that it took to tell.
-fn answers(subject: &Subject, every: u32, first: u32, y: &mut Float) -> Vec<(u32, u32)> {
+fn answers(subject: &Subject, extent: Extent, logs: Option<&Table>, first: u32, y: &mut Float) -> Vec<(u32, u32)> {
+    let every = extent.every;
     let value = match subject.oracle {
         Oracle::Exact(f) => return inputs(first, every).map(|x| (f(x), 0)).collect(),
         Oracle::Mpfr(value) => value,
     };
     let mut ask = |x: u32| nearest(y, f32::from_bits(x), value);
+    if let Some(quick) = subject.quick.filter(|_| extent.quick) {
+        let decided = |x: u32| decided(quick(f64::from(unsigned_zero(f32::from_bits(x)))));
+        return inputs(first, every).map(|x| decided(x).map_or_else(|| ask(x), |bits| (bits, 0))).collect();
+    }
+    if let Some(logs) = logs {
+        return inputs(first, every).map(|x| logs.decided(x).map_or_else(|| ask(x), |bits| (bits, 0))).collect();
+    }
     if subject.monotone {
         let (low, high) = (ask(first), ask(first + (BLOCK as u32 - 1)));
         if low.0 == high.0 {
@@ -190,9 +209,9 @@ mod tests {
     #[test]
     fn a_thin_sample_of_every_function_agrees() {
         let pool = rayon::ThreadPoolBuilder::new().build().expect("threads");
-        for function in Function::ALL {
+        for (i, function) in Function::ALL.iter().enumerate() {
             if let Some(subject) = super::super::subjects::univariate(function.name()) {
-                let done = run(&subject, Extent { every: 65_536, both: true }, &pool);
+                let done = run(&subject, Extent { every: 65_536, both: true, quick: i % 2 == 0 }, &pool);
                 assert_eq!((done.inputs, done.mismatches), (65_536, 0), "{:?}", done.first_mismatch);
             }
         }
@@ -202,13 +221,18 @@ mod tests {
     fn a_wrong_spelling_is_found() {
         let first = 0xbf80_0000;
         let mut subject = super::super::subjects::univariate("tanh").expect("known");
-        let answers = answers(&subject, 1, first, &mut Float::new(COARSE));
+        let extent = Extent { every: 1, both: false, quick: false };
+        let answers = answers(&subject, extent, None, first, &mut Float::new(COARSE));
+        assert_eq!(
+            answers,
+            self::answers(&subject, Extent { quick: true, ..extent }, None, first, &mut Float::new(COARSE))
+        );
         subject.device = |x| if x == 0xbf80_0007 { 0 } else { Function::Tanh.apply(x, 0) };
-        let both = compare(&subject, Extent { every: 1, both: true }, first, &answers);
+        let both = compare(&subject, Extent { both: true, ..extent }, first, &answers);
         assert_eq!((both.inputs, both.mismatches, both.first.map(|f| f[0])), (BLOCK, 1, Some(0xbf80_0007)));
-        let host = compare(&subject, Extent { every: 1, both: false }, first, &answers);
+        let host = compare(&subject, extent, first, &answers);
         assert_eq!((host.mismatches, host.hash), (0, both.hash));
         subject.slice = Some(|x, out| out.copy_from_slice(x));
-        assert!(compare(&subject, Extent { every: 1, both: false }, first, &answers).mismatches > 60_000);
+        assert!(compare(&subject, extent, first, &answers).mismatches > 60_000);
     }
 }

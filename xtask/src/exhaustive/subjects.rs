@@ -43,8 +43,13 @@ pub(super) struct Subject {
     pub(super) monotone: bool,
     /// The result where it is known without MPFR, from bits to bits.
     pub(super) known: fn(u32) -> Option<u32>,
+    /// It is a logarithm to some base: f(2^e m) = e f(2) + f(m) (`logs.rs`).
+    pub(super) logarithm: bool,
     /// The host's spelling for slices.
     pub(super) slice: Option<Slice>,
+    /// The platform's function in f64, which is a few units of 2^-52 off at most: a quick oracle where its value is far from
+    /// the middle between two floats.
+    pub(super) quick: Option<fn(f64) -> f64>,
     /// The platform's own function, for the clock only.
     pub(super) platform: Option<fn(f32) -> f32>,
 }
@@ -98,13 +103,16 @@ pub(super) fn univariate(name: &str) -> Option<Subject> {
         symmetry: Symmetry::None,
         monotone: true,
         known: unknown,
+        logarithm: matches!(function, Function::Ln | Function::Log2 | Function::Log10),
         slice: Some(slice),
+        quick: quick(name),
         platform: platform(name),
     };
     let exact = |value: fn(u32) -> u32, device: fn(u32) -> u32| Subject {
         oracle: Oracle::Exact(value),
         monotone: false,
         slice: None,
+        quick: None,
         ..mpfr(|_| {}, device, exp_cr_slice)
     };
     let odd = |s: Subject| Subject { symmetry: Odd, ..s };
@@ -193,6 +201,44 @@ fn platform(name: &str) -> Option<fn(f32) -> f32> {
         "acos" => f32::acos,
         "cbrt" => f32::cbrt,
         "sqrt" => sqrt,
+        _ => return None,
+    })
+}
+
+/// The C library's functions that Rust's do not reach.
+mod c {
+    unsafe extern "C" {
+        pub(super) safe fn erf(x: f64) -> f64;
+        pub(super) safe fn erfc(x: f64) -> f64;
+    }
+}
+
+/// The platform's function in f64.
+#[allow(clippy::disallowed_methods, reason = "an oracle, no result")]
+fn quick(name: &str) -> Option<fn(f64) -> f64> {
+    Some(match name {
+        "exp" => f64::exp,
+        "ln" => f64::ln,
+        "exp2" => f64::exp2,
+        "expm1" => f64::exp_m1,
+        "sinh" => f64::sinh,
+        "cosh" => f64::cosh,
+        "tanh" => f64::tanh,
+        "sigmoid" => |x| 1.0 / (1.0 + (-x).exp()),
+        "log2" => f64::log2,
+        "log10" => f64::log10,
+        "log1p" => f64::ln_1p,
+        "softplus" => |x| x.max(0.0) + (-x.abs()).exp().ln_1p(),
+        "sin" => f64::sin,
+        "cos" => f64::cos,
+        "tan" => f64::tan,
+        "atan" => f64::atan,
+        "asin" => f64::asin,
+        "acos" => f64::acos,
+        "cbrt" => f64::cbrt,
+        "rsqrt" => |x| 1.0 / x.sqrt(),
+        "erf" => |x| c::erf(x),
+        "erfc" => |x| c::erfc(x),
         _ => return None,
     })
 }

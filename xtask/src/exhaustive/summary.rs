@@ -22,6 +22,8 @@ pub(super) struct Summary {
     pub(super) digest: String,
     /// Spellings compared: the host's, or that of devices too.
     pub(super) spellings: u32,
+    /// Who was asked.
+    pub(super) oracle: &'static str,
     /// Wall time.
     pub(super) seconds: f64,
     /// Threads.
@@ -34,8 +36,8 @@ pub(super) struct Summary {
 
 /// The head of the table.
 const HEAD: &str = "\
-| function | inputs | spellings | mismatches | worst case | bits | seconds | threads | host ns | libm ns | digest | made |
-|---|---|---|---|---|---|---|---|---|---|---|---|";
+| function | inputs | spellings | oracle | mismatches | worst case | bits | seconds | threads | host ns | libm ns | digest | made |
+|---|---|---|---|---|---|---|---|---|---|---|---|---|";
 
 impl Summary {
     /// One line of JSON.
@@ -51,12 +53,13 @@ impl Summary {
         let number = |x: Option<f64>| x.map_or("null".into(), |x| format!("{x:.2}"));
         format!(
             concat!(
-                r#"{{"function":"{}","inputs":{},"spellings":{},"mismatches":{},"first_mismatch":{},"worst_case_bits":{},"#,
+                r#"{{"function":"{}","inputs":{},"spellings":{},"oracle":"{}","mismatches":{},"first_mismatch":{},"worst_case_bits":{},"#,
                 r#""worst_case":"{:08x}","digest":"{}","seconds":{:.1},"threads":{},"host_ns":{},"platform_ns":{}}}"#
             ),
             self.function,
             self.inputs,
             self.spellings,
+            self.oracle,
             self.mismatches,
             first,
             self.worst_case_bits,
@@ -78,10 +81,11 @@ impl Summary {
         };
         let digest = if self.digest.is_empty() { dash() } else { format!("`{}…`", &self.digest[..32]) };
         format!(
-            "| {} | {} | {} | {} | {case} | {bits} | {:.0} | {} | {} | {} | {digest} | {} |",
+            "| {} | {} | {} | {} | {} | {case} | {bits} | {:.0} | {} | {} | {} | {digest} | {} |",
             self.function,
             grouped(self.inputs),
             self.spellings,
+            self.oracle,
             self.mismatches,
             self.seconds,
             self.threads,
@@ -113,6 +117,8 @@ pub(super) fn merged(old: &str, done: &Summary) -> String {
     let end = lines[head..].iter().position(|l| !l.starts_with('|')).map_or(lines.len(), |n| head + n);
     let own = format!("| {} |", done.function);
     match lines[head..end].iter().position(|l| l.starts_with(&own)) {
+        // A quick run does not take the place of a thorough one.
+        Some(at) if done.oracle != "MPFR" && lines[head + at].contains("| MPFR |") => {}
         Some(at) => lines[head + at] = done.row(),
         None => lines.insert(end, done.row()),
     }
@@ -133,6 +139,7 @@ mod tests {
             worst_case: 0xc169_12cd,
             digest: "0123456789abcdef".repeat(4),
             spellings: 2,
+            oracle: "MPFR",
             seconds,
             threads: 16,
             host_ns: Some(1.44),
@@ -144,7 +151,11 @@ mod tests {
     fn rows_are_put_in_and_replaced() {
         let first = merged("# Title\n\nText.\n", &done("exp", 229.4));
         assert!(first.starts_with("# Title\n\nText.\n\n| function |"));
-        assert!(first.contains("| exp | 4,294,967,296 | 2 | 0 | `c16912cd` | 52 | 229 | 16 | 1.4 | – |"), "{first}");
+        assert!(
+            first.contains("| exp | 4,294,967,296 | 2 | MPFR | 0 | `c16912cd` | 52 | 229 | 16 | 1.4 | – |"),
+            "{first}"
+        );
+        assert_eq!(merged(&first, &Summary { oracle: "libm, MPFR", ..done("exp", 1.0) }), first);
         let more = merged(&(first + "\nAfter.\n"), &done("exp2", 5.0));
         let again = merged(&more, &done("exp", 100.0));
         assert_eq!(again.matches("| exp |").count(), 1);

@@ -2,8 +2,8 @@
 //!
 //! Devices compute in integers (`real.rs`: floating point of 128 bits on `u32` words; `wide.rs`: polynomials in fixed point),
 //! the same few building blocks for all: powers of two (`exp2.rs`), logarithms (`log2.rs`), a circle (`trig.rs`), an angle
-//! (`arc.rs`). Errors are about 2^-100 of a result, 2^-85 next to the zeros of lgamma and digamma; no function of one float
-//! that is not exact comes nearer to the middle between two floats than 2^-80. The exhaustive run over all inputs
+//! (`arc.rs`). Errors are about 2^-100 of a result, 2^-85 next to the zeros of lgamma and digamma. The hardest results known,
+//! those of sigmoid next to 0, lie 2^-77 from the middle between two floats. The exhaustive run over all inputs
 //! (`docs/exhaustive.md`) is the proof of the `_cr` in a name. The host reaches the same mathematical values through f64
 //! and falls back to the integers where f64 cannot decide (`host/`).
 //!
