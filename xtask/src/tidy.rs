@@ -6,6 +6,7 @@ mod contract;
 mod edges;
 mod kernels;
 mod names;
+mod pathways;
 mod source;
 mod types;
 
@@ -19,7 +20,7 @@ use crate::process;
 pub struct Args {}
 
 /// The rules, by the names under which documents refer to them (`tidy::name`).
-const RULES: [&str; 9] = [
+const RULES: [&str; 10] = [
     "header",
     "length",
     "machine_paths",
@@ -29,6 +30,7 @@ const RULES: [&str; 9] = [
     "crate_edges",
     "clauses",
     "invariants",
+    "pathways",
 ];
 
 /// A place that breaks a rule.
@@ -117,6 +119,7 @@ fn check(root: &Path, sources: &[Source]) -> Result<Vec<Finding>> {
             "crate_edges" => edges::check(&edges),
             "clauses" => contract::clauses(sources, &contract::arms()),
             "invariants" => contract::invariants(sources, &RULES),
+            "pathways" => pathways::check(sources, &contract::arms()),
             other => {
                 vec![Finding::new("xtask/src/tidy.rs", 1, format!("the rule `{other}` is listed and not checked"))]
             }

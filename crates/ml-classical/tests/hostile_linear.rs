@@ -180,6 +180,7 @@ fn scales_over_the_whole_range() {
 }
 
 #[test]
+// pathway test: P78
 fn ridge_where_its_factor_fails() {
     let device = Device::host();
     let plain = design(300, 4, |i, j| noise(14, i, j));
@@ -231,6 +232,7 @@ fn one_row_and_a_constant_target() {
 }
 
 #[test]
+// pathway test: P79
 fn several_targets_are_fitted_one_by_one() {
     let device = Device::host();
     let x = design(120, 3, |i, j| noise(18, i, j));

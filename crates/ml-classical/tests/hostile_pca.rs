@@ -97,6 +97,7 @@ fn whitened_columns_have_variance_one() {
 }
 
 #[test]
+// pathway test: P84
 fn scale_is_nothing_but_a_factor() {
     let x = tied(200, 3);
     let model = fit(&Pca::new(), &x);

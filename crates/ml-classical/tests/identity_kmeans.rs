@@ -50,6 +50,7 @@ fn every_stage_is_the_same_on_every_device() {
 }
 
 #[test]
+// pathway test: P72
 fn a_second_fit_and_a_fit_without_recorder_give_the_same_file() {
     for (name, x, estimator) in subjects() {
         let (model, _) = recorded(&estimator, &x, &Device::host());
@@ -114,6 +115,7 @@ fn a_saved_model_comes_back() {
 }
 
 #[test]
+// pathway test: P73
 fn the_best_start_wins() {
     let x = tied(300, 5);
     let estimator = KMeans::new(7).init(Init::Random).seed(4);

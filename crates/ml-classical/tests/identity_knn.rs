@@ -89,6 +89,7 @@ fn one_row_is_predicted_as_in_a_batch() {
 }
 
 #[test]
+// pathway test: P60
 fn ties_go_to_the_earlier_row_and_the_lower_class() {
     let device = Device::host();
     let x = Matrix::from_rows(&[[1.0f32], [-1.0], [1.0], [3.0], [-3.0]]).expect("finite");
@@ -148,6 +149,7 @@ fn a_saved_model_comes_back() {
 }
 
 #[test]
+// pathway test: P91
 fn a_model_moves_between_devices() {
     let (x, asked) = (tied(100, 3), tied(9, 3));
     for device in devices() {
@@ -160,6 +162,7 @@ fn a_model_moves_between_devices() {
 }
 
 #[test]
+// pathway test: P75
 fn more_rows_than_a_block_are_predicted_as_in_pieces() {
     let device = Device::host();
     let (x, asked) = (tied(20, 2), tied(20_000, 2));

@@ -70,6 +70,7 @@ fn kmeans_data() {
 }
 
 #[test]
+// pathway test: P5
 fn values_that_overflow_name_their_stage() {
     let device = Device::host();
     let x = column(&[-3e38, 3e38, 0.0, 1.0]);

@@ -7,6 +7,7 @@ pub const FLUSH_BOUND: f32 = f32::MIN_POSITIVE;
 ///
 /// Decided on bits, so that no compiler's view of subnormals or zeros matters.
 #[inline(always)]
+// pathway: P2
 pub fn canon(x: f32) -> f32 {
     let b = x.to_bits();
     if b & 0x7fff_ffff <= 0x0080_0000 { 0.0 } else { x }
@@ -23,6 +24,7 @@ mod tests {
     use super::*;
 
     #[test]
+    // pathway test: P2
     fn bound_is_inclusive_and_zero_is_unsigned() {
         for (x, want) in [(-0.0f32, 0u32), (f32::MIN_POSITIVE, 0), (-f32::MIN_POSITIVE, 0), (1e-42, 0)] {
             assert_eq!(canon(x).to_bits(), want);

@@ -30,6 +30,7 @@ impl Matrix {
     ///
     /// # Errors
     /// [`DataError::Shape`] if `data.len() != rows * cols`, [`DataError::NonFinite`] for a NaN or an infinity.
+    // pathway: P4
     pub fn from_vec(rows: usize, cols: usize, mut data: Vec<f32>) -> Result<Self> {
         if rows.checked_mul(cols) != Some(data.len()) {
             return Err(DataError::shape("data", format!("{rows} x {cols} elements"), data.len()).into());
@@ -38,6 +39,7 @@ impl Matrix {
             if !is_finite(*x) {
                 return Err(DataError::NonFinite { what: "data", row: i / cols, col: i % cols, value: *x }.into());
             }
+            // pathway: P3
             *x = canon(*x);
         }
         Ok(Matrix { rows, cols, data: Arc::new(data) })
@@ -144,5 +146,28 @@ impl<'a> MatRef<'a> {
 impl<'a> From<&'a Matrix> for MatRef<'a> {
     fn from(m: &'a Matrix) -> Self {
         m.view()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // pathway test: P4
+    #[test]
+    fn what_is_not_finite_is_refused_with_its_place() {
+        for bits in [0x7fc0_0000u32, 0xffc0_0000, 0x7f80_0001, 0xffff_ffff, 0x7f80_0000, 0xff80_0000] {
+            let bad = f32::from_bits(bits);
+            let rows = [[1.0, 2.0, 3.0], [4.0, 5.0, bad]];
+            for refused in [Matrix::from_vec(2, 3, rows.concat()), Matrix::from_rows(&rows)] {
+                match refused {
+                    Err(crate::Error::Data(DataError::NonFinite { row: 1, col: 2, value, .. })) => {
+                        assert_eq!(value.to_bits(), bits);
+                    }
+                    other => panic!("{bits:08x}: {other:?}"),
+                }
+            }
+        }
+        assert!(Matrix::from_vec(1, 2, vec![f32::MAX, f32::MIN]).is_ok());
     }
 }

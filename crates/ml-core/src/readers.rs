@@ -111,6 +111,7 @@ pub fn read_csv_columns<S: AsRef<str>>(path: impl AsRef<Path>, columns: &[S]) ->
 ///
 /// # Bit identity
 /// `str::parse::<f32>` is correctly rounded on every platform.
+// pathway: P92
 pub fn parse_csv(bytes: &[u8]) -> Result<Table> {
     csv_table(IN_MEMORY, bytes, None)
 }
@@ -163,6 +164,7 @@ pub fn read_idx_u8(path: impl AsRef<Path>) -> Result<IdxU8> {
 /// assert_eq!(labels.to_labels()?, [7, 0, 9]);
 /// # Ok::<(), ml_core::Error>(())
 /// ```
+// pathway: P93
 pub fn parse_idx_u8(bytes: &[u8]) -> Result<IdxU8> {
     idx_u8(IN_MEMORY, bytes)
 }

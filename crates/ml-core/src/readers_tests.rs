@@ -38,6 +38,7 @@ fn csv_reads_every_line_ending_spaces_quotes_and_a_mark() {
 }
 
 #[test]
+// pathway test: P92
 fn csv_numbers_are_correctly_rounded_then_canonical() {
     // 1 + 2^-24 exactly is a tie and goes to the even neighbour, a digit more goes up.
     let text = "x\n1.000000059604644775390625\n1.000000059604644775390626\n1e-50\n-0\n1.1754943508222875e-38\n";
@@ -99,6 +100,7 @@ fn csv_takes_the_columns_asked_for_in_that_order() {
 }
 
 #[test]
+// pathway test: P93
 fn idx_reads_images_and_labels() {
     let images = parse_idx_u8(&idx(&[2, 2, 3], &[0, 1, 2, 3, 4, 5, 250, 251, 252, 253, 254, 255])).unwrap();
     assert_eq!(images.shape(), [2, 2, 3]);

@@ -70,6 +70,7 @@ fn check_against_mpfr(
 }
 
 #[test]
+// pathway test: P29
 fn exp_is_correctly_rounded() {
     // The ends of the range (overflow, flush, tiny), 1 from both sides, and the hardest input (`docs/exhaustive.md`).
     let near = [
@@ -99,6 +100,7 @@ fn exp_is_correctly_rounded() {
 }
 
 #[test]
+// pathway test: P30
 fn ln_is_correctly_rounded() {
     // Likewise.
     let near = [
@@ -125,6 +127,7 @@ fn ln_is_correctly_rounded() {
 }
 
 #[test]
+// pathway test: P32
 fn slices_equal_single_calls() {
     let x: Vec<f32> = sample(&[0, 0x3f80_0000, 0x42b1_7218, 0xc2ae_ac50]).into_iter().map(f32::from_bits).collect();
     let mut out = vec![0.0f32; x.len()];
@@ -164,6 +167,7 @@ fn pairs(random: usize, mut check: impl FnMut(u32, u32)) {
 }
 
 #[test]
+// pathway test: P13
 fn division_is_correctly_rounded() {
     pairs(4_000_000, |a, b| {
         let (x, y) = (f32::from_bits(a), f32::from_bits(b));
@@ -181,6 +185,7 @@ fn off(x: f32, units: i32) -> f32 {
 }
 
 #[test]
+// pathway test: P14
 fn guesses_seven_units_off_are_repaired() {
     let mut source = Random(2);
     for i in 0..200_000u32 {
@@ -222,6 +227,7 @@ fn reciprocals_eight_units_off_are_good_enough() {
 }
 
 #[test]
+// pathway test: P15
 fn square_root_is_correctly_rounded() {
     for bits in sample(&[0x3f80_0000, 0x4000_0000, 0x4080_0000, 0x0080_0000]) {
         let x = f32::from_bits(bits);
@@ -232,6 +238,7 @@ fn square_root_is_correctly_rounded() {
 }
 
 #[test]
+// pathway test: P1
 fn sums_and_products_are_canonical() {
     pairs(4_000_000, |a, b| {
         let (x, y) = (f32::from_bits(canonical(f32::from_bits(a))), f32::from_bits(canonical(f32::from_bits(b))));
@@ -249,6 +256,7 @@ fn sums_and_products_are_canonical() {
 }
 
 #[test]
+// pathway test: P17
 fn integers_to_floats() {
     let mut source = Random(3);
     let powers = (0..64).flat_map(|k| (-3..=3i64).map(move |d| (1i64 << k).wrapping_add(d)));
@@ -265,6 +273,7 @@ fn integers_to_floats() {
 }
 
 #[test]
+// pathway test: P18
 fn floats_to_integers() {
     for bits in sample(&[0x3f80_0000, 0x4f00_0000, 0xcf00_0000, 0x4f80_0000, 0xbf80_0000]) {
         let x = f32::from_bits(bits);
@@ -305,6 +314,7 @@ fn fixed_point_rounds_half_to_even_and_saturates() {
 }
 
 #[test]
+// pathway test: P20
 fn scaling_by_powers_of_two_is_exact() {
     for &bits in &edges() {
         for e in -300..=300 {
@@ -324,6 +334,7 @@ fn scaling_by_powers_of_two_is_exact() {
 }
 
 #[test]
+// pathway test: P21, P22
 fn limbs_are_64_bit_integers() {
     let mut source = Random(5);
     for i in 0..200_000u32 {

@@ -106,6 +106,7 @@ fn render() -> String {
 }
 
 #[test]
+// pathway test: P31
 fn constants_are_derived() {
     compare_or_bless("src/num/constants.rs", &render());
 }

@@ -11,6 +11,7 @@ const FIRST: [u32; 5] = [0x3f7e_0000, 0xbffe_0000, 0x007e_0000, 0x429e_0000, 0x7
 const COUNT: usize = 1 << 18;
 
 #[test]
+// pathway test: P16
 fn devices_give_the_hosts_bits() {
     for device in test_devices() {
         for &function in Function::ALL {

@@ -35,6 +35,12 @@ fn sections(text: &str) -> Vec<Clause<'_>> {
     clauses
 }
 
+/// The ids of all clauses; none where there is no contract.
+pub(super) fn ids(sources: &[Source]) -> Vec<&str> {
+    let contract = sources.iter().find(|s| s.path == CONTRACT);
+    contract.map(|c| sections(&c.text).iter().map(|clause| clause.id).collect()).unwrap_or_default()
+}
+
 /// Each clause is marked in the code that implements it, and has an arm that breaks it or a reason for having none; marks
 /// and arms name clauses that exist.
 pub(super) fn clauses(sources: &[Source], arms: &[(String, String)]) -> Vec<Finding> {

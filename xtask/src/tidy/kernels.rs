@@ -28,6 +28,7 @@ const INTEGER_NOTE: &str = "// tidy: integer arithmetic";
 const NATIVE_NOTE: &str = "// tidy: native: ";
 
 /// Every finding in the kernels of the waist.
+// pathway: P10
 pub(super) fn check(sources: &[Source]) -> Vec<Finding> {
     let files: Vec<(&Source, syn::File)> = sources
         .iter()
@@ -364,6 +365,7 @@ mod tests {
     }
 
     #[test]
+    // pathway test: P10
     fn bare_float_operations_are_found() {
         for bad in [
             "out[0] = a[0] + a[1];",

@@ -78,6 +78,7 @@ impl Items {
     }
 
     /// Reads everything that has a type.
+    // pathway: P11
     pub(super) fn read_values(&mut self, items: &[syn::Item]) {
         for item in items {
             match item {
@@ -520,6 +521,7 @@ mod tests {
     }
 
     #[test]
+    // pathway test: P11
     fn floats_are_known() {
         for expression in [
             "1.0",

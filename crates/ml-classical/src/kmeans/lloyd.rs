@@ -52,6 +52,7 @@ pub(super) fn iterate(
     let steps = Lloyd::new(rows.device, &rows.x, rows.n, rows.d)?;
     for iter in 1..=max_iter {
         let Step { index: labels, distance: squared, sums } = steps.step(&resident, k)?;
+        // pathway: P72
         if cx.records() {
             cx.record_u32(&format!("{tag}.iter{iter}.labels"), &[rows.n], &labels)?;
             let inertia = reduce::sum(rows.device, &squared)?;
@@ -88,6 +89,7 @@ pub(super) fn iterate(
 
 /// The squared distance between two sets of centres: serial in double precision, where the square of no difference of
 /// two different floats vanishes.
+// pathway: P71
 fn squared_movement(old: &[f32], new: &[f32]) -> f64 {
     let mut total = 0.0f64;
     for (a, b) in old.iter().zip(new) {
@@ -101,6 +103,7 @@ fn squared_movement(old: &[f32], new: &[f32]) -> f64 {
 ///
 /// `labels` and `squared` are each row's nearest centre and its squared distance. This is rare, so it runs on the host
 /// but for the means.
+// pathway: P74
 fn refill(rows: &Rows<'_>, k: usize, labels: &Buffer<u32>, squared: &Buffer<f32>) -> Result<Vec<f32>> {
     let mut owner = labels.read()?;
     let squared = squared.read()?;
@@ -148,6 +151,7 @@ mod tests {
     }
 
     #[test]
+    // pathway test: P74
     fn empty_clusters_take_the_farthest_rows_in_order() {
         // Rows 1 and 3 are equally far: the lower goes to the lower empty cluster.
         let centers = refilled(&[0.0, 10.0, 2.0, -8.0], 3, &[1, 1, 1, 1], &[1.0, 81.0, 1.0, 81.0]);
@@ -173,6 +177,7 @@ mod tests {
     }
 
     #[test]
+    // pathway test: P71
     fn the_smallest_difference_counts_as_movement() {
         let a = f32::from_bits(0x0080_0001);
         let b = f32::from_bits(0x0080_0002);

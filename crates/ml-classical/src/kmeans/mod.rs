@@ -58,6 +58,7 @@ impl Fit for KMeans {
         let mut run = attempt(&rows, &plan, start, tol, cx)?;
         for other in 1..plan.n_runs {
             let candidate = attempt(&rows, &plan, other, tol, cx)?;
+            // pathway: P73
             if candidate.inertia < run.inertia {
                 (start, run) = (other, candidate);
             }

@@ -190,6 +190,7 @@ fn by_basis(
     weights.ok_or_else(|| unreachable!("only a Cholesky factor is refused"))
 }
 
+// pathway: P79
 fn solve_all(
     names: &Names,
     plan: &Plan,

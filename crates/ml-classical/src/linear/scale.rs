@@ -50,6 +50,7 @@ pub(crate) struct Centred {
 }
 
 /// Centres (if `centre`) and scales `x`, which has at least one row.
+// pathway: P77
 pub(crate) fn centred(device: &Device, x: MatRef<'_>, centre: bool, scaling: Scaling) -> Result<Centred> {
     let (rows, cols) = (x.rows(), x.cols());
     let raw = Buffer::from_matrix(device, x)?;
@@ -174,6 +175,7 @@ mod tests {
     }
 
     #[test]
+    // pathway test: P77
     fn a_small_spread_on_a_large_mean_is_kept() {
         let rows: Vec<[f32; 3]> = (0..4096).map(|i| [1e6 + (i % 16) as f32 / 16.0, 1.0, 0.0]).collect();
         let (c, data) = of(&rows, true, Scaling::Columns);

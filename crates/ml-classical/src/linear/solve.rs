@@ -19,6 +19,7 @@ use crate::record::record_f32;
 pub(super) const CORRECTIONS: usize = 3;
 
 /// A Cholesky factor is good enough if the first correction is at most this part of the first solution.
+// pathway: P78
 const ACCEPTED: f64 = 1.0 / 64.0;
 
 /// The design of a fit: scaled columns, their Gram matrix, and the penalty on each scaled coefficient.

@@ -192,6 +192,7 @@ impl Predict for KNeighborsClassifierModel {
     fn predict_in(&self, x: &Matrix, cx: &mut Context<'_>) -> Result<Vec<u32>> {
         let found = self.search.find(x, cx)?;
         let votes = self.votes(&found);
+        // pathway: P60
         let winner = |vote: &[f32]| {
             let best = (0..vote.len()).rev().max_by_key(|&c| order::key(vote[c])).unwrap_or(0);
             self.classes[best]

@@ -37,6 +37,7 @@ fn mul(a: f32, b: f32) -> f32 {
 }
 
 /// The weight of each neighbour from its distance, ascending.
+// pathway: P76
 fn weigh(weights: Weights, distances: &[f32], out: &mut Vec<f32>) {
     out.clear();
     match weights {
@@ -53,6 +54,7 @@ mod tests {
     use super::*;
 
     #[test]
+    // pathway test: P76
     fn a_neighbour_at_distance_zero_outweighs_all_others() {
         let mut out = Vec::new();
         weigh(Weights::Distance, &[0.0, 0.0, 1e-30], &mut out);

@@ -48,11 +48,13 @@ impl Search {
     }
 
     /// The same rows on another device.
+    // pathway: P91
     pub fn to(&self, device: &Device) -> Result<Self> {
         Ok(Search { rows: self.rows.to(device)?, ..self.clone() })
     }
 
     /// The nearest remembered rows of each row of `x`.
+    // pathway: P75
     pub fn find(&self, x: &Matrix, cx: &mut Context<'_>) -> Result<Found> {
         check::not_empty("x", x.view())?;
         check::width("x", x.view(), self.d)?;

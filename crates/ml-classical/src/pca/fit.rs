@@ -24,6 +24,7 @@ impl Fit for Pca {
         let (n, d) = (x.rows(), x.cols());
         let device = cx.device().clone();
         cx.step("pca.fit", 0, Some(3), None)?;
+        // pathway: P84
         let columns = centred(&device, x.view(), true, Scaling::Whole)?;
         let mean: Vec<f32> = columns.mean.iter().map(|&m| single(m)).collect();
         record_f32(cx, "pca.mean", &[d], &mean)?;

@@ -83,6 +83,7 @@ impl ModelReader {
         Self::verify(IN_MEMORY.to_owned(), bytes, Some(kind))
     }
 
+    // pathway: P95
     fn verify(path: String, bytes: Vec<u8>, kind: Option<&str>) -> Result<Self> {
         let malformed = |reason: String| ModelError::Malformed { path: path.clone(), reason };
         let (_, found) = SafeTensors::read_metadata(&bytes).map_err(|e| malformed(e.to_string()))?;

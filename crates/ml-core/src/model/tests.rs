@@ -96,6 +96,7 @@ fn a_file_of_any_estimator_tells_what_it_holds() {
 }
 
 #[test]
+// pathway test: P94
 fn equal_models_are_equal_files() {
     let folder = tempfile::tempdir().unwrap();
     let (a, b) = (folder.path().join("a"), folder.path().join("b"));
@@ -143,6 +144,7 @@ fn every_truncation_is_refused() {
 }
 
 #[test]
+// pathway test: P95
 fn every_flipped_bit_and_replaced_byte_is_refused() {
     let file = bytes();
     for at in 0..file.len() {

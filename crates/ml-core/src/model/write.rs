@@ -155,6 +155,7 @@ impl ModelWriter {
         crate::files::write_atomic(path, &bytes).map_err(|source| ModelError::Io { path: shown, source }.into())
     }
 
+    // pathway: P94
     fn encode(&self, path: &str) -> Result<Vec<u8>> {
         let refused = |reason: String| ModelError::Refused { path: path.to_owned(), reason };
         match &self.fault {

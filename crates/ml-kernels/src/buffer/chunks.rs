@@ -132,6 +132,7 @@ impl<T: Element> Chunks<T> {
     }
 
     /// A contiguous input holding `range`, at most one binding long.
+    // pathway: P85
     pub(crate) fn view<R: Runtime>(&self, g: &Gpu<R>, range: Range<usize>) -> Result<In> {
         let len = range.len();
         if len == 0 {

@@ -193,6 +193,7 @@ mod tests {
     use super::*;
 
     #[test]
+    // pathway test: P85
     fn round_trip_in_pieces() {
         let device = crate::conformance::test_devices();
         for device in device.iter().filter(|d| !d.is_host()) {

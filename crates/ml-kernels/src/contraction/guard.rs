@@ -13,6 +13,7 @@ use super::Term;
 pub(crate) const ONLY_ZEROS: u32 = 255;
 
 /// Least sum of biased exponents for which plain products are provably exact enough: -102 + 2 * 127.
+// pathway: P26
 pub(crate) const PRODUCT_BOUND: u32 = 152;
 
 /// Least biased exponent for which plain squared differences are: -28 + 127.
@@ -20,6 +21,7 @@ pub(crate) const DIFFERENCE_BOUND: u32 = 99;
 
 /// The least biased exponent among the elements that are not zero, [`ONLY_ZEROS`] if there are none.
 #[multiversion(targets("x86_64+avx512f+avx512bw+avx512vl", "x86_64+avx2", "aarch64+neon"))]
+// pathway: P27
 pub(crate) fn least_exponent(x: &[f32]) -> u32 {
     let mut least = u32::MAX;
     for v in x {
@@ -31,6 +33,7 @@ pub(crate) fn least_exponent(x: &[f32]) -> u32 {
 }
 
 /// Whether the plain loop is proved for operands with these least biased exponents.
+// pathway: P25
 pub(crate) fn plain_is_proved(term: Term, a: u32, b: u32) -> bool {
     match term {
         Term::Product => a + b >= PRODUCT_BOUND,
@@ -43,6 +46,7 @@ mod tests {
     use super::*;
 
     #[test]
+    // pathway test: P27
     fn least_exponent_skips_zeros_only() {
         assert_eq!(least_exponent(&[]), ONLY_ZEROS);
         assert_eq!(least_exponent(&[0.0, -0.0]), ONLY_ZEROS);
@@ -55,6 +59,7 @@ mod tests {
     }
 
     #[test]
+    // pathway test: P26
     fn bounds_are_tight() {
         // 2^-102 just passes; its half does not, and 2^-126 + 2^-126 * tiny would show.
         assert!(plain_is_proved(Term::Product, 127 - 51, 127 - 51));

@@ -100,6 +100,7 @@ impl<'a> Engine<'a> {
     }
 
     /// Block sizes in rows and lanes: full ones, or smaller where that gives threads `wanted` tasks.
+    // pathway: P35
     pub(crate) fn blocks(&self, wanted: usize) -> (usize, usize) {
         let (row_step, lane_step) = self.step;
         let mut row_block = ROW_BLOCK.next_multiple_of(row_step);
@@ -230,6 +231,7 @@ impl<'a> Engine<'a> {
     }
 
     /// Joins the tile with what waits, as a binary counter carries: the balanced tree of adjacent pairs.
+    // pathway: P34
     fn join(&self, ws: &mut Workspace, leaf: usize, leaves: usize) {
         let Workspace { tile, waiting, .. } = ws;
         let last = leaf + 1 == leaves;
@@ -402,6 +404,7 @@ mod tests {
 
     /// The guard fires on subnormal-heavy data, does not on ordinary data, and there the loops do differ or agree.
     #[test]
+    // pathway test: P25
     fn the_guard_fires_where_the_loops_differ() {
         for term in [Term::Product, Term::SquaredDifference] {
             let (guarded, plain, flushed) = run(term, Arm::None, Data::Subnormal);
@@ -438,6 +441,7 @@ mod tests {
     }
 
     #[test]
+    // pathway test: P7, P37
     fn vectors_of_every_width_give_the_same_bits() {
         let (m, n, k) = (23, 75, 2100);
         for data in Data::ALL {
@@ -459,6 +463,7 @@ mod tests {
 
     /// Operands too large to be packed whole are packed in pieces, or a leaf at a time; neither shows.
     #[test]
+    // pathway test: P38
     fn packing_in_pieces_changes_nothing() {
         for (m, n, k) in [(700, 1300, 3), (300, 1100, 1030), (1100, 40, 64)] {
             let (a, b) = (Data::Subnormal.values(m * k, 13), Data::Subnormal.values(n * k, 14));

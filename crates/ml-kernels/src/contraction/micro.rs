@@ -25,6 +25,7 @@ pub(super) enum Isa {
 
 impl Isa {
     /// The fastest of this machine.
+    // pathway: P37
     pub(super) fn detect() -> Isa {
         Self::all()[0]
     }
@@ -82,6 +83,7 @@ pub(super) enum Loop {
 
 trait Step {
     /// One term more. `ones`, if given, ask for the difference by another unit of the machine, to the same bits.
+    // pathway: P12
     fn step<V: Vector>(acc: V, a: V, b: V, ones: Option<V>) -> V;
 }
 

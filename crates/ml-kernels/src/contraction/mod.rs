@@ -91,6 +91,7 @@ impl<'a> Side<'a> {
 }
 
 /// One cell by the letter of the contract: `a` and `b` give element `i` of the two vectors.
+// pathway: P33
 pub(crate) fn cell(term: Term, k: usize, a: impl Fn(usize) -> f32, b: impl Fn(usize) -> f32) -> f32 {
     let p = Pins::HOST;
     let mut level = Vec::with_capacity(k.div_ceil(LEAF));

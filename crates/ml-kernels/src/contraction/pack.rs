@@ -65,6 +65,7 @@ pub(super) struct Form {
 
 impl Packed {
     /// Packs elements `k` (whole leaves, the last may be short) of the vectors `vectors` of `side`.
+    // pathway: P38
     pub(super) fn fill(&mut self, side: &Side<'_>, vectors: Range<usize>, k: Range<usize>, form: Form) {
         debug_assert!(k.start.is_multiple_of(LEAF) && k.end <= side.k && vectors.end <= side.outer);
         self.k = k.len();

@@ -168,6 +168,7 @@ mod x86 {
         }
 
         #[inline(always)]
+        // pathway: P7
         fn add_flushed(self, other: Self) -> Self {
             // A lane whose addend is flushed stays as it is, which is what adding +0 to it gives.
             // SAFETY: as in `splat`.

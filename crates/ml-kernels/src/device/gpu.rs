@@ -82,6 +82,7 @@ impl<R: Runtime> Gpu<R> {
 
     /// Workgroups for `units` work items of which each workgroup does `per_cube`; folded into two axes when one is too
     /// short. Kernels index by `CUBE_POS` or `ABSOLUTE_POS`, which run over all axes, and check their bound.
+    // pathway: P86
     pub(crate) fn grid(&self, units: usize, per_cube: usize) -> CubeCount {
         let cubes = units.div_ceil(per_cube).max(1) as u64;
         let x = cubes.min(self.max_grid as u64);
@@ -114,6 +115,7 @@ impl<R: Runtime> Gpu<R> {
         self.guard("upload", bytes.len() as u64, || self.client.create_from_slice(bytes))
     }
 
+    // pathway: P90
     pub(crate) fn read_one<T: bytemuck::Pod>(&self, handle: &Handle, len: usize) -> Result<Vec<T>> {
         if len == 0 {
             return Ok(Vec::new());

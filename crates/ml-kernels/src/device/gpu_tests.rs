@@ -261,6 +261,7 @@ mod alone {
 
     /// Memory that was not granted is noticed when something made of it is read, if not before.
     #[test]
+    // pathway test: P90
     fn a_result_of_memory_that_was_not_granted_is_not_read() {
         if !alone("a_result_of_memory_that_was_not_granted_is_not_read") {
             return;

@@ -114,6 +114,7 @@ impl Device {
     /// # Errors
     /// [`ml_core::ParamError::OutOfBound`] unless `1 <= threads <= 1024`; [`DeviceError::Failed`] if the system refuses
     /// the threads.
+    // pathway: P69
     pub fn host_with_threads(threads: usize) -> Result<Device> {
         ml_core::check::usize_within("threads", threads, 1, 1024)?;
         let name = format!("host:{threads}");

@@ -14,6 +14,7 @@ use crate::sabotage::Arm;
 use crate::scatter_add::host as scatter_add;
 
 /// All squared distances, n x m, row-major.
+// pathway: P70
 pub(crate) fn squared_distances(arm: Arm, x: &[f32], y: &[f32], [n, m, d]: [usize; 3]) -> Vec<f32> {
     let mut out = memory::zeros(n * m);
     if !out.is_empty() && d > 0 {
@@ -28,6 +29,7 @@ pub(crate) fn k_nearest(arm: Arm, x: &[f32], y: &[f32], dims: [usize; 3], k: usi
     k_nearest_within(PACK_LIMIT, arm, x, y, dims, k)
 }
 
+// pathway: P36
 fn k_nearest_within(
     pack_limit: usize,
     arm: Arm,

@@ -176,6 +176,7 @@ fn start_lists(keys: &mut Array<u32>, ties: &mut Array<u32>, n: u32) {
 
 /// Puts (`key`, `tie`) into the sorted list of `k` whose rank r is at `base + r * stride`, if it comes before the last.
 #[cube]
+// pathway: P54
 fn insert(keys: &mut Array<u32>, ties: &mut Array<u32>, base: usize, stride: usize, k: usize, key: u32, tie: u32) {
     let last = base + (k - 1usize) * stride;
     if order::less(key, tie, keys[last], ties[last]) {

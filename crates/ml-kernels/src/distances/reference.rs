@@ -4,6 +4,7 @@ use crate::contraction::{Term, cell};
 use crate::num::order;
 
 /// All squared distances, n x m, row-major.
+// pathway: P41
 pub(crate) fn squared_distances(x: &[f32], y: &[f32], [n, m, d]: [usize; 3]) -> Vec<f32> {
     let mut out = Vec::with_capacity(n * m);
     for i in 0..n {

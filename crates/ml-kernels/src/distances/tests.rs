@@ -22,6 +22,7 @@ fn conformance_on_every_device() {
 }
 
 #[test]
+// pathway test: P70
 fn threads_change_nothing() {
     for threads in [1, 2, 7, 64] {
         let device = Device::host_with_threads(threads).expect("threads start");
@@ -44,6 +45,7 @@ fn parameters_out_of_bound_are_refused() {
 
 /// A row's list does not depend on the rows beside it, nor on which of them are searched together.
 #[test]
+// pathway test: P36
 fn a_row_alone_is_the_row_in_a_batch() {
     let (n, m, d, k) = (90, 300, 40, 4);
     let (x, y) = (Data::Ties.values(n * d, 5), Data::Ties.values(m * d, 6));
@@ -62,6 +64,7 @@ fn a_row_alone_is_the_row_in_a_batch() {
 
 #[cfg(feature = "sabotage")]
 #[test]
+// pathway test: P41, P54
 fn arms_show() {
     use super::conformance::{Ask, Fixture};
     use crate::sabotage::Arm;

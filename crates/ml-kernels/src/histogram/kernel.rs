@@ -85,6 +85,7 @@ pub(crate) fn read_word<R: Runtime>(g: &Gpu<R>, words: &Chunks<u32>, at: usize) 
 }
 
 /// `len` zeros.
+// pathway: P88
 pub(crate) fn zeroed<R: Runtime>(g: &Gpu<R>, len: usize) -> Result<Chunks<u32>> {
     let out = Chunks::alloc(g, len)?;
     for part in g.row_panels(len, &[1]) {
@@ -115,6 +116,7 @@ fn write_zeros(out: &mut Array<u32>, n: u32) {
 }
 
 #[cube(launch_unchecked)]
+// pathway: P59
 fn count_shared(
     bins: &Array<u32>,
     counts: &mut Array<Atomic<u32>>,

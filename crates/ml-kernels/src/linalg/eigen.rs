@@ -76,6 +76,7 @@ pub(super) fn decompose(a: &[f64], n: usize) -> Result<Eigen> {
 }
 
 /// Rounds once to single precision and turns each vector so that its entry of largest magnitude is positive.
+// pathway: P83
 pub(super) fn to_single(found: &Eigen) -> Result<(Vec<f32>, Vec<f32>)> {
     let n = found.values.len();
     let values: Vec<f32> = found.values.iter().map(|&x| canon(x as f32)).collect();
@@ -135,6 +136,7 @@ struct Owed {
 /// Reduces the symmetric `s`, (n, n), and leaves v(k) in row k, columns k + 1 and up.
 ///
 /// Each step walks over the remaining rows once: it pays what the step before owes them and multiplies them by the new v.
+// pathway: P82
 fn tridiagonalise(s: &mut [f64], n: usize) -> Tridiagonal {
     let mut t = Tridiagonal { diagonal: vec![0.0; n], off: vec![0.0; n], tau: vec![0.0; n] };
     let mut owed: Option<Owed> = None;

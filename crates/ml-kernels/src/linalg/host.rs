@@ -72,6 +72,7 @@ fn breaks_contractions(arm: Arm) -> bool {
     matches!(arm, Arm::KeepSubnormals | Arm::FuseProducts | Arm::GuardOff | Arm::DescendingLeaf)
 }
 
+// pathway: P80
 pub(super) fn cholesky(a: &[f32], n: usize, arm: Arm) -> Result<Vec<f32>, Unfactorable> {
     if breaks_contractions(arm) {
         return cholesky_armed(a, n, arm);

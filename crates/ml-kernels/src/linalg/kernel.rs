@@ -116,6 +116,7 @@ pub(super) fn cholesky<R: Runtime>(g: &Gpu<R>, a: &Chunks<f32>, n: usize, arm: A
     }
 }
 
+// pathway: P81
 pub(super) fn solve<R: Runtime>(
     g: &Gpu<R>,
     l: &Chunks<f32>,

@@ -33,6 +33,7 @@ fn residuals(a: &[f64], found: &Eigen) -> (f64, f64) {
 }
 
 #[test]
+// pathway test: P81
 fn conformance_on_every_device() {
     for case in super::conformance::cases() {
         for device in test_devices() {
@@ -98,6 +99,7 @@ fn special_spectra() {
 }
 
 #[test]
+// pathway test: P83
 fn signs_and_order_in_single_precision() {
     let device = Device::host();
     let a = [2.0f32, 9.0, 9.0, 0.0, 2.0, 9.0, -1.0, -1.0, 1.0];
@@ -115,6 +117,7 @@ fn signs_and_order_in_single_precision() {
 }
 
 #[test]
+// pathway test: P82
 fn threads_change_no_bit_of_a_shared_decomposition() {
     let n = 300;
     let a = wide(&symmetric(n, 77, 0.0, |_| 0));
@@ -152,6 +155,7 @@ fn errors_are_named() {
 }
 
 #[test]
+// pathway test: P80
 fn arms_move_factors() {
     use crate::sabotage::Arm;
     let n = 97;

@@ -199,6 +199,7 @@ impl Expr {
         Ok((program, results))
     }
 
+    // pathway: P24
     fn emit(&self, program: &mut Program) -> Result<u32> {
         let leaf = |code, a| Op { code, a, b: 0, c: 0, d: 0 };
         let op = match self.0.as_ref() {
@@ -260,6 +261,7 @@ mod tests {
     use super::*;
 
     #[test]
+    // pathway test: P24
     fn common_terms_are_computed_once() {
         let t = Expr::input(0) - Expr::scalar(0);
         let program = (t.clone() * t).compile().expect("short");

@@ -17,6 +17,7 @@ fn failures(device: &Device) -> Vec<String> {
 }
 
 #[test]
+// pathway test: P34
 fn conformance_on_every_device() {
     for device in test_devices() {
         assert_eq!(failures(&device), Vec::<String>::new());
@@ -37,6 +38,7 @@ fn bits(x: &[f32]) -> Vec<u32> {
 
 /// A row alone, a row in a batch and a transposed product have the same bits, whatever kernel their shapes choose.
 #[test]
+// pathway test: P35
 fn a_row_alone_is_the_row_in_a_batch() {
     for data in [Data::Ordinary, Data::Subnormal] {
         let (m, n, k) = (150, 130, 1100);
@@ -99,6 +101,7 @@ mod arms {
     }
 
     #[test]
+    // pathway test: P33
     fn a_descending_leaf_shows() {
         for device in test_devices() {
             assert_eq!(moved(&device, Arm::DescendingLeaf, Data::Ordinary), [true; 3], "{device:?}");
@@ -107,6 +110,7 @@ mod arms {
     }
 
     #[test]
+    // pathway test: P12
     fn fused_products_show_on_the_host() {
         assert_eq!(moved(&Device::host(), Arm::FuseProducts, Data::Ordinary), [true; 3]);
         assert_eq!(moved(&Device::host(), Arm::FuseProducts, Data::Ties), [false; 3]);

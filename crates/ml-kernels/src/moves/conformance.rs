@@ -72,6 +72,7 @@ mod tests {
     use crate::conformance::{Outcome, test_devices};
 
     #[test]
+    // pathway test: P58
     fn every_device_gives_the_reference() {
         let mut devices = test_devices();
         devices.extend([1, 2, 7].map(|threads| crate::Device::host_with_threads(threads).expect("within bounds")));
@@ -84,6 +85,7 @@ mod tests {
     }
 
     #[test]
+    // pathway test: P89
     fn the_first_bad_index_is_named() {
         for device in test_devices() {
             for device in [device.clone(), device.with_limits(4096, 3)] {

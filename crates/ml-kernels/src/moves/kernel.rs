@@ -17,6 +17,7 @@ enum Meaning {
 }
 
 /// The first index that is not below `bound` is an error.
+// pathway: P89
 pub(super) fn check<R: Runtime>(g: &Gpu<R>, indices: &Chunks<u32>, bound: usize) -> Result<()> {
     let Ok(bound) = u32::try_from(bound) else { return Ok(()) };
     if indices.len() == 0 {
@@ -228,6 +229,7 @@ fn clear(out: &mut Array<u32>, n: u32) {
 
 /// The highest position that names a row wins it.
 #[cube(launch_unchecked)]
+// pathway: P58
 fn win(indices: &Array<u32>, winners: &mut Array<Atomic<u32>>, n: u32, start: u32, first: u32, count: u32) {
     let i = ABSOLUTE_POS as u32;
     if i < n {

@@ -25,6 +25,7 @@ fn round_top(n: u32, sticky: u32, e: u32) -> u32 {
 
 /// [`u32_to_f32`](fn@u32_to_f32) in integers: what devices run.
 #[cfg_attr(feature = "gpu", cube)]
+// pathway: P17
 pub fn u32_to_f32_integer(x: u32) -> f32 {
     let zeros = clz(x | 1u32);
     from_bits(select_u32(x == 0u32, 0u32, round_top(x << zeros, 0u32, 158u32 - zeros)))
@@ -32,6 +33,7 @@ pub fn u32_to_f32_integer(x: u32) -> f32 {
 
 /// [`i64_to_f32`](fn@i64_to_f32) in integers: what devices run.
 #[cfg_attr(feature = "gpu", cube)]
+// pathway: P19
 pub fn i64_to_f32_integer(x: Limbs) -> f32 {
     let sign = x.hi & 0x8000_0000u32;
     let size = neg64_if(sign != 0u32, x);
@@ -71,6 +73,7 @@ pub fn i32_to_f32(x: i32) -> f32 {
 
 /// The integer part of |x| below 2^32, and all ones from there on; NaN gives 0.
 #[cfg_attr(feature = "gpu", cube)]
+// pathway: P18
 fn truncate(magnitude: u32) -> u32 {
     let field = magnitude >> 23u32;
     let m = (magnitude & 0x007f_ffffu32) | 0x0080_0000u32;
@@ -111,6 +114,7 @@ fn clamp_exponent(e: i32) -> u32 {
 
 /// `canon(x * 2^e)`, exact but for overflow to infinity; infinities and NaN stay.
 #[cfg_attr(feature = "gpu", cube)]
+// pathway: P20
 pub fn scale_pow2(x: f32, e: i32) -> f32 {
     let b = bits(x);
     let sign = b & 0x8000_0000u32;
@@ -129,6 +133,7 @@ pub fn scale_pow2(x: f32, e: i32) -> f32 {
 ///
 /// The bounds are symmetric so that the negative of every result is one.
 #[cfg_attr(feature = "gpu", cube)]
+// pathway: P48
 pub fn f32_to_fixed(x: f32, shift: i32) -> Limbs {
     let b = bits(x);
     let size = b & 0x7fff_ffffu32;

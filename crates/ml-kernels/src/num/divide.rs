@@ -67,6 +67,7 @@ fn unit_float(m: u32) -> f32 {
 
 /// [`div`](fn@div) in integers: what devices run.
 #[cfg_attr(feature = "gpu", cube)]
+// pathway: P13
 pub fn div_integer(a: f32, b: f32) -> f32 {
     let y = from_bits(0x3f80_0000u32 | (bits(b) & 0x007f_ffffu32));
     let r = div_rough(1.0f32, y);
@@ -136,6 +137,7 @@ pub fn div_from_reciprocal(a: f32, b: f32, reciprocal: f32) -> f32 {
 /// The quotient of any operands: `guess` is the quotient of their mantissas, each taken in [1, 2), up to 7 units in its
 /// last place off.
 #[cfg_attr(feature = "gpu", cube)]
+// pathway: P14
 pub fn div_from_guess(a: f32, b: f32, guess: f32) -> f32 {
     let bits_a = bits(a);
     let bits_b = bits(b);
@@ -178,6 +180,7 @@ pub fn div_from_guess(a: f32, b: f32, guess: f32) -> f32 {
 
 /// [`sqrt`](fn@sqrt) in integers: what devices run.
 #[cfg_attr(feature = "gpu", cube)]
+// pathway: P15
 pub fn sqrt_integer(x: f32) -> f32 {
     let p = split(bits(x) & 0x7fff_ffffu32);
     sqrt_from_guess(x, sqrt_rough(from_bits(((127u32 + odd_exponent(p)) << 23u32) | (p.m & 0x007f_ffffu32))))
@@ -221,6 +224,7 @@ pub fn sqrt_from_guess(x: f32, guess: f32) -> f32 {
 }
 
 /// A NaN becomes the one NaN, 0x7fc00000.
+// pathway: P16
 fn one_nan(x: f32) -> f32 {
     if x.is_nan() { f32::from_bits(0x7fc0_0000) } else { x }
 }

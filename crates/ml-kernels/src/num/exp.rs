@@ -159,6 +159,7 @@ twin! {
     /// # Bit identity
     /// The mathematical value (clause `elementary`). Hosts use f64 where that decides, devices
     /// [`exp_integer`](fn@exp_integer).
+    // pathway: P29
     pub fn exp_cr(x: f32) -> f32,
     host: super::host::exp(x),
     gpu(scope): exp_integer::expand(scope, x)

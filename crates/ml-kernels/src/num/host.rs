@@ -131,6 +131,7 @@ const LANES: usize = 64;
 /// # Bit identity
 /// What [`exp_cr`](fn@super::exp_cr) gives for each element, whatever the width of the vectors.
 #[multiversion(targets("x86_64+avx512f+avx512bw+avx512dq+avx512vl", "x86_64+avx2", "aarch64+neon"))]
+// pathway: P32
 pub fn exp_cr_slice(x: &[f32], out: &mut [f32]) {
     for (x, out) in x.chunks(LANES).zip(out.chunks_mut(LANES)) {
         let mut undecided = 0u32;

@@ -47,6 +47,7 @@ pub(super) fn carry(sum: u32, addend: u32) -> u32 {
 
 /// `a + b` modulo 2^64.
 #[cfg_attr(feature = "gpu", cube)]
+// pathway: P22
 pub fn add64(a: Limbs, b: Limbs) -> Limbs {
     let lo = add_wrap(a.lo, b.lo);
     let hi = add_wrap(add_wrap(a.hi, b.hi), carry(lo, b.lo));
@@ -96,6 +97,7 @@ pub(super) fn shr_pair(hi: u32, lo: u32, s: u32) -> u32 {
 
 /// `hi:lo << s`, high word, for `s` in 0..=31.
 #[cfg_attr(feature = "gpu", cube)]
+// pathway: P21
 pub(super) fn shl_pair(hi: u32, lo: u32, s: u32) -> u32 {
     (hi << s) | ((lo >> 1u32) >> (31u32 - s))
 }

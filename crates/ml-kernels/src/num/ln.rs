@@ -150,6 +150,7 @@ twin! {
     /// # Bit identity
     /// The mathematical value (clause `elementary`). Hosts use f64 where that decides, devices
     /// [`ln_integer`](fn@ln_integer).
+    // pathway: P30
     pub fn ln_cr(x: f32) -> f32,
     host: super::host::ln(x),
     gpu(scope): ln_integer::expand(scope, x)

@@ -25,6 +25,7 @@ impl Pins {
 
 /// |x| <= 2^-126 becomes +0, all else stays: the only form in which a number is stored.
 #[cfg_attr(feature = "gpu", cube)]
+// pathway: P1
 pub fn canon(x: f32) -> f32 {
     let mut r = x;
     if (bits(x) & 0x7fff_ffffu32) <= 0x0080_0000u32 {

@@ -16,6 +16,7 @@ pub const KEY_NEG_INFINITY: u32 = 0x007f_ffff;
 
 /// A `u32` that sorts as `x` does: -inf < ... < 0 < ... < +inf < NaN. Both zeros have one key, and so do all NaNs.
 #[cfg_attr(feature = "gpu", cube)]
+// pathway: P51
 pub fn key(x: f32) -> u32 {
     let b = bits(x);
     let magnitude = b & 0x7fff_ffffu32;
@@ -38,6 +39,7 @@ pub fn less(a_key: u32, a_index: u32, b_key: u32, b_index: u32) -> bool {
 
 /// The lesser of two values by [`key`](fn@key); a NaN only if both are.
 #[cfg_attr(feature = "gpu", cube)]
+// pathway: P23
 pub fn min(a: f32, b: f32) -> f32 {
     let x = key(a);
     let y = key(b);
@@ -57,6 +59,7 @@ mod tests {
     use super::*;
 
     #[test]
+    // pathway test: P51
     fn keys_sort_as_values_do() {
         let sorted = [
             f32::NEG_INFINITY,
@@ -87,6 +90,7 @@ mod tests {
     }
 
     #[test]
+    // pathway test: P23
     fn minimum_and_maximum() {
         assert_eq!(min(-0.0, 0.0).to_bits(), 0);
         assert_eq!(max(-0.0, 0.0).to_bits(), 0);

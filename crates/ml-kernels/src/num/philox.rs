@@ -27,6 +27,7 @@ pub struct Words {
 
 /// The block cipher: counter `c` encrypted with key (`k0`, `k1`) in `rounds` rounds.
 #[cfg_attr(feature = "gpu", cube)]
+// pathway: P61
 pub fn philox4x32(c: Words, k0: u32, k1: u32, rounds: u32) -> Words {
     let mut w0 = c.w0;
     let mut w1 = c.w1;
@@ -53,6 +54,7 @@ pub fn philox4x32(c: Words, k0: u32, k1: u32, rounds: u32) -> Words {
 ///
 /// Key = seed (low word first); counter = (index low, index high, stream, block).
 #[cfg_attr(feature = "gpu", cube)]
+// pathway: P62
 pub fn draw(seed: Limbs, stream: u32, index: Limbs, block: u32, rounds: u32) -> Words {
     let counter = Words { w0: index.lo, w1: index.hi, w2: stream, w3: block };
     philox4x32(counter, seed.lo, seed.hi, rounds)
@@ -60,6 +62,7 @@ pub fn draw(seed: Limbs, stream: u32, index: Limbs, block: u32, rounds: u32) -> 
 
 /// A uniform value in [0, 1): the top 24 bits of `word` times 2^-24, exact.
 #[cfg_attr(feature = "gpu", cube)]
+// pathway: P63
 pub fn uniform_open(word: u32) -> f32 {
     let n = word >> 8u32;
     // Dividing by 2^24 takes 24 from the exponent field; 0 has none to spare.
@@ -93,6 +96,7 @@ mod tests {
 
     /// `kat_vectors` of Random123, rows `philox4x32 10`.
     #[test]
+    // pathway test: P61
     fn published_vectors() {
         for (counter, key, expected) in [
             ([0; 4], [0; 2], [0x6627_e8d5, 0xe169_c58d, 0xbc57_ac4c, 0x9b00_dbd8]),
@@ -114,6 +118,7 @@ mod tests {
     }
 
     #[test]
+    // pathway test: P62
     fn draw_places_its_arguments() {
         let drawn = draw(Limbs::from_u64(0x2222_2222_1111_1111), 3, Limbs::from_u64(0x5555_5555_4444_4444), 6, ROUNDS);
         let expected = philox4x32(words([0x4444_4444, 0x5555_5555, 3, 6]), 0x1111_1111, 0x2222_2222, ROUNDS);
@@ -121,6 +126,7 @@ mod tests {
     }
 
     #[test]
+    // pathway test: P63
     fn uniform_is_exact() {
         for word in [0u32, 255, 256, 0x8000_0000, 0xffff_ffff, 0x1234_5678] {
             assert_eq!(uniform_open(word), (word >> 8) as f32 / 16_777_216.0);

@@ -122,6 +122,7 @@ twin! {
 twin! {
     /// `a * b`: on a device `fma(a, b, nz)` with `nz` = -0.0 unknown to the compiler, which is exact product rounding
     /// whether or not the device fuses.
+    // pathway: P8
     pub(super) fn mul_pinned(a: f32, b: f32, nz: f32) -> f32,
     host: { let _ = nz; a * b },
     gpu(scope): cubecl::prelude::fma::expand::<f32>(scope, a, b, nz)
@@ -130,6 +131,7 @@ twin! {
 twin! {
     /// `a + b`: on a device `fma(a, one, b)` with `one` = 1.0 unknown to the compiler, which can then neither contract
     /// nor reassociate the sum.
+    // pathway: P9
     pub(super) fn add_pinned(a: f32, b: f32, one: f32) -> f32,
     host: { let _ = one; a + b },
     gpu(scope): cubecl::prelude::fma::expand::<f32>(scope, a, one, b)

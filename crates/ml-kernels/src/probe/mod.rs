@@ -224,6 +224,7 @@ mod tests {
     ];
 
     #[test]
+    // pathway test: P8
     fn pinned_spellings_hold_on_every_device() {
         for device in crate::conformance::test_devices() {
             let report = probe(&device).expect("a device that is listed can be asked");
@@ -236,6 +237,7 @@ mod tests {
     }
 
     #[test]
+    // pathway test: P9
     fn samples_separate_the_readings() {
         let report = probe(&Device::host()).expect("the host can be asked");
         let hits = |key: &str| report.rate(key).expect("measured").hits;

@@ -68,6 +68,7 @@ mod tests {
 
     #[cfg(feature = "sabotage")]
     #[test]
+    // pathway test: P64
     fn the_arm_moves_every_fill() {
         use crate::conformance::{Outcome, test_devices};
         for device in test_devices() {

@@ -15,6 +15,7 @@ const LANES: usize = 16;
 
 /// The words from word `4 block` on: [`philox4x32`](fn@crate::num::philox4x32) with a loop over blocks in each round.
 #[multiversion(targets("x86_64+avx512f+avx512bw+avx512dq+avx512vl", "x86_64+avx2", "aarch64+neon"))]
+// pathway: P64
 fn fill(out: &mut [u32], stream: Stream, block: u64) {
     for (group, words) in out.chunks_mut(4 * LANES).enumerate() {
         let first = block + (group * LANES) as u64;
@@ -69,6 +70,7 @@ pub(super) fn uniform(n: usize, stream: Stream) -> Vec<f32> {
 }
 
 /// The order of the high key words, repaired where they are equal: that happens to one index in `2^33 / n`.
+// pathway: P65
 pub(super) fn permutation(n: usize, stream: Stream) -> Vec<u32> {
     let mut high = vec![0; n];
     high.par_chunks_mut(PART / 2).enumerate().for_each(|(i, part)| {

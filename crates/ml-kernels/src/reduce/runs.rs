@@ -15,6 +15,7 @@ pub(crate) struct Run {
 
 /// The runs of a (rows, cols) matrix, neither of them 0, with chunks of `chunk` elements; `limit >= chunk` elements fit a
 /// binding.
+// pathway: P45
 pub(crate) fn runs(rows: usize, cols: usize, chunk: usize, limit: usize) -> Vec<Run> {
     let per_row = cols.div_ceil(chunk);
     let place = |item: usize| item / per_row * cols + item % per_row * chunk;
@@ -37,6 +38,7 @@ mod tests {
     use super::*;
 
     #[test]
+    // pathway test: P45
     fn runs_cover_everything_once_and_fit() {
         for (rows, cols, chunk, limit) in [
             (1, 1, 4, 4),

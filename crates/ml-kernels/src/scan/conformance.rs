@@ -37,6 +37,7 @@ mod tests {
     use crate::conformance::{Outcome, test_devices};
 
     #[test]
+    // pathway test: P57
     fn every_device_gives_the_reference() {
         let mut devices = test_devices();
         devices.extend([1, 2, 7].map(|threads| crate::Device::host_with_threads(threads).expect("within bounds")));

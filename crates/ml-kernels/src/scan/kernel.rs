@@ -112,6 +112,7 @@ fn block_sums(x: &Array<u32>, out: &mut Array<u32>, n: u32, blocks: u32) {
 }
 
 #[cube(launch_unchecked)]
+// pathway: P57
 fn scan_blocks(x: &Array<u32>, starts: &Array<u32>, out: &mut Array<u32>, n: u32, blocks: u32) {
     let unit = UNIT_POS;
     let block = CUBE_POS as u32;

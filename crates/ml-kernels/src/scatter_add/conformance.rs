@@ -137,6 +137,7 @@ mod tests {
 
     proptest! {
         #[test]
+        // pathway test: P19, P50
         fn equals_the_oracle(seed in any::<u32>(), rows in 1usize..80, cols in 1usize..9, n_groups in 1usize..6,
             low in 1u32..254, span in 1u32..254)
         {
@@ -153,6 +154,7 @@ mod tests {
     }
 
     #[test]
+    // pathway test: P48
     fn ties_go_to_even() {
         // Four rows: b = 2, greatest 1 = 2^0 < 2^1: s = 59. Half steps of 2^-60 round to even multiples of 2^-59.
         let half = f32::from_bits((127 - 60) << 23);
@@ -163,6 +165,7 @@ mod tests {
     }
 
     #[test]
+    // pathway test: P46
     fn order_of_rows_changes_nothing() {
         let values: Vec<f32> = (0..4000).map(wide).collect();
         let indices: Vec<u32> = (0..4000).map(|r| scramble(r) % 7).collect();
@@ -175,6 +178,7 @@ mod tests {
 
     #[cfg(feature = "sabotage")]
     #[test]
+    // pathway test: P47
     fn the_arm_moves_every_device() {
         use crate::conformance::{Outcome, test_devices};
         use crate::sabotage::Arm;
@@ -196,6 +200,7 @@ mod tests {
     }
 
     #[test]
+    // pathway test: P87
     fn wrong_shapes_are_refused() {
         let device = Device::host();
         let v = Buffer::upload(&device, &[1.0f32; 6]).expect("the host uploads");

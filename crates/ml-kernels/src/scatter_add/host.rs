@@ -34,6 +34,7 @@ pub(super) fn bad_row(indices: &[u32], n_groups: usize) -> Option<usize> {
 }
 
 /// The sums; every index is below the number of groups.
+// pathway: P46
 pub(super) fn sum(values: &[f32], indices: &[u32], shape: Shape, shift: i32, arm: Arm) -> Vec<f32> {
     let Shape { rows, cols, n_groups, cells } = shape;
     if cells == 0 {
@@ -182,6 +183,7 @@ fn add_rows_plainly(table: &mut [i64], first: usize, values: &[f32], indices: &[
 /// an integer up to 2^30; `low` is at most 2^31 and a multiple of the product's last place (or 0 where that place is
 /// above 2^32). The even integer `high * 2^32` changes no tie, so rounding `low` rounds the product.
 #[inline(always)]
+// pathway: P49
 fn fixed(x: f32, scale: f64) -> i64 {
     /// 1.5 * 2^52: adding it leaves a rounded integer in the low bits.
     const INTEGER: f64 = 6_755_399_441_055_744.0;
@@ -307,6 +309,7 @@ mod tests {
 
     proptest! {
         #[test]
+        // pathway test: P49
         fn floats_and_integers_round_alike(b in any::<u32>(), below in 0i32..80) {
             let x = f32::from_bits(b);
             prop_assume!(x.is_finite());

@@ -321,6 +321,7 @@ fn upper(q: Limbs, old: u32) -> u32 {
 
 #[cube(launch_unchecked)]
 #[expect(clippy::too_many_arguments, reason = "a kernel's arguments are its bindings")]
+// pathway: P47
 fn add_cells(
     values: &Array<u32>,
     indices: &Array<u32>,

@@ -49,6 +49,7 @@ use crate::sort::count_u32;
 /// assert_eq!(sums.read()?, [2.0, 20.0, 0.0, 0.0, 5.0, 50.0]);
 /// # Ok::<(), ml_core::Error>(())
 /// ```
+// pathway: P87
 pub fn scatter_add(
     device: &Device,
     values: &Buffer<f32>,
@@ -131,6 +132,7 @@ pub(crate) struct Shape {
 }
 
 /// `s` of the clause, from the bits of the greatest canonical magnitude; `None` if that is not finite.
+// pathway: P50
 fn shift(largest: u32, rows: usize) -> Option<i32> {
     let field = (largest >> 23) as i32;
     // A magnitude with exponent field f is below 2^(f - 126).

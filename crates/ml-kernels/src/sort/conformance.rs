@@ -87,6 +87,7 @@ mod tests {
 
     #[cfg(feature = "sabotage")]
     #[test]
+    // pathway test: P55
     fn the_arm_reverses_ties() {
         use crate::conformance::{Outcome, test_devices};
         use crate::sabotage::Arm;

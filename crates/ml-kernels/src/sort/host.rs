@@ -77,6 +77,7 @@ fn sort_pairs(n: usize, pair: impl Fn(usize) -> (u32, u32) + Sync) -> (Vec<u32>,
 }
 
 /// Moves `n` pairs to `to` in stable order of their digit at `shift`; does nothing and says so if all have the same.
+// pathway: P56
 fn pass(n: usize, pair: impl Fn(usize) -> (u32, u32) + Sync, to: &Pairs, shift: u32) -> bool {
     let blocks = rayon::current_num_threads().min(n.div_ceil(MIN_BLOCK));
     let block_len = n.div_ceil(blocks);

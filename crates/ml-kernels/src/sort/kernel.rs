@@ -328,6 +328,7 @@ fn half_shift(digit: u32) -> u32 {
 
 #[cube(launch_unchecked)]
 #[expect(clippy::too_many_arguments, reason = "a kernel's arguments are its bindings")]
+// pathway: P55
 fn scatter(
     keys: &Array<u32>,
     values: &Array<u32>,

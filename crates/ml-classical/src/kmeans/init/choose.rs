@@ -24,6 +24,7 @@ impl Draws {
     }
 
     /// Choice `i` among `n` equally likely numbers.
+    // pathway: P66
     pub fn below(&self, i: usize, n: u32) -> u32 {
         ((u128::from(self.bits(i, 0)) * u128::from(n)) >> 64) as u32
     }
@@ -83,6 +84,7 @@ impl Weights {
 /// The first index at which the running total exceeds `u` times the total, both serial in double precision; none if the
 /// total is 0. For `u` below 1 rounding cannot push the goal up to the total, but if it did, the last weight that is
 /// not 0 would be taken.
+// pathway: P67
 fn first_beyond(weights: &[f32], u: f64) -> Option<usize> {
     let mut total = 0.0f64;
     for w in weights {
@@ -104,6 +106,7 @@ mod tests {
     use super::*;
 
     #[test]
+    // pathway test: P67
     fn weightless_elements_are_never_chosen() {
         let weights = [0.0, 2.0, 0.0, 1.0, 1.0, 0.0];
         for (u, expected) in [(0.0, 1), (0.49, 1), (0.5, 3), (0.74, 3), (0.75, 4), (1.0 - 1.2e-16, 4), (1.0, 4)] {
@@ -142,6 +145,7 @@ mod tests {
     }
 
     #[test]
+    // pathway test: P66
     fn draws_stay_in_their_range() {
         let draws = Draws::new(&Device::host(), 1_000, 3, 2).expect("small");
         assert!((0..1_000).all(|i| draws.below(i, 7) < 7));

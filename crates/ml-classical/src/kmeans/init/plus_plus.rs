@@ -88,6 +88,7 @@ fn parts(
 }
 
 /// floor(ln k) for k of at least 1: a table of ceil(e^i), because the platform's logarithm may differ.
+// pathway: P68
 fn floor_ln(k: usize) -> usize {
     const CEIL_EXP: [u64; 22] = [
         3,
@@ -151,6 +152,7 @@ mod tests {
     }
 
     #[test]
+    // pathway test: P68
     fn floor_ln_steps_at_powers_of_e() {
         for (k, expected) in [(1, 0), (2, 0), (3, 1), (7, 1), (8, 2), (10, 2), (20, 2), (21, 3), (1_096, 6), (1_097, 7)]
         {

@@ -112,6 +112,7 @@ pub(super) fn cells(
 /// last. Level l of cell `i` waits at `l * total + i`.
 #[cube]
 #[allow(clippy::too_many_arguments)]
+// pathway: P40
 fn carry(
     waiting: &mut Array<f32>,
     leaf_sum: f32,

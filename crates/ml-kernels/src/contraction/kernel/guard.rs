@@ -64,6 +64,7 @@ fn scan(
 
 /// One workgroup a region: all regions of `a`, then all of `b`, each by (item, region, leaf). Strides count elements.
 #[cube(launch_unchecked)]
+// pathway: P28
 pub(super) fn least_exponents(
     a: &Array<f32>,
     b: &Array<f32>,

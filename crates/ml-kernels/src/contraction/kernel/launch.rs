@@ -317,6 +317,7 @@ impl Dense {
     }
 
     /// How the tiled kernel runs here. Every choice gives the same bits.
+    // pathway: P39
     fn choose<R: Runtime>(&self, g: &Gpu<R>) -> Choice {
         let limit = g.max_elements::<f32>();
         let leaves = self.k.div_ceil(LEAF);

@@ -118,6 +118,7 @@ mod tests {
     }
 
     #[test]
+    // pathway test: P53
     fn ties_zeros_and_nans() {
         let x = [0.0f32, -0.0, f32::NAN, -1.0, -1.0, f32::INFINITY, f32::from_bits(0xffc0_0001)];
         let (index, value) = reference::top_k_rows(&x, 1, 7, 7, Order::Smallest);
@@ -143,6 +144,7 @@ mod tests {
 
     #[cfg(feature = "sabotage")]
     #[test]
+    // pathway test: P52
     fn the_arm_moves_every_choice() {
         use crate::sabotage::Arm;
         for device in test_devices() {

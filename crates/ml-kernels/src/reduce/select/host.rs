@@ -22,6 +22,7 @@ const FEW: usize = 64;
 /// A key and an index as one number that sorts by key, then by index. `ties` is what the index is combined with: 0, or
 /// all ones where a sabotage arm wants the highest index first.
 #[inline(always)]
+// pathway: P53
 fn pair(key: u32, index: usize, ties: u32) -> u64 {
     (key as u64) << 32 | (index as u32 ^ ties) as u64
 }

@@ -144,6 +144,7 @@ pub(super) struct Pair {
 
 /// The lesser of two pairs.
 #[cube]
+// pathway: P52
 pub(super) fn lesser(a: Pair, b: Pair) -> Pair {
     let b_first = less(b.key, b.index, a.key, a.index);
     Pair { key: select_u32(b_first, b.key, a.key), index: select_u32(b_first, b.index, a.index) }

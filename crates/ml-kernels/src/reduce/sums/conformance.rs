@@ -95,6 +95,7 @@ mod tests {
     use crate::conformance::{Outcome, test_devices};
 
     #[test]
+    // pathway test: P43
     fn every_device_gives_the_reference() {
         let mut devices = test_devices();
         devices.extend([1, 2, 7].map(|threads| crate::Device::host_with_threads(threads).expect("within bounds")));
@@ -108,6 +109,7 @@ mod tests {
 
     /// The reference itself, on a sum whose shape can be followed by hand.
     #[test]
+    // pathway test: P42
     fn lanes_and_tree_are_what_the_contract_says() {
         // Lane 0 holds 2^24 and 1 (the 1 is lost), lane 1 holds 1 and 1: their 2 counts.
         let mut x = vec![0.0f32; 64];
@@ -138,6 +140,7 @@ mod tests {
 
     #[cfg(feature = "sabotage")]
     #[test]
+    // pathway test: P6, P44
     fn arms_move_every_sum() {
         use crate::sabotage::Arm;
         for device in test_devices() {

@@ -113,6 +113,7 @@ fn plus<const FLUSH: bool>(a: f32, b: f32) -> f32 {
 
 /// The lanes of the rows `first..`, each of at most W elements.
 #[inline(always)]
+// pathway: P44
 fn fill_short<const W: usize, const FLUSH: bool>(x: &[f32], cols: usize, first: usize, lanes: &mut [f32]) {
     let x = &x[first * cols..];
     if cols == W {

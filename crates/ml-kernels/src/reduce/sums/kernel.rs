@@ -12,6 +12,7 @@ type V4 = Vector<f32, Const<4>>;
 
 /// `a + b`, canonical unless the arm keeps subnormals.
 #[cube]
+// pathway: P6
 fn plus(a: f32, b: f32, p: Pins, #[comptime] arm: Arm) -> f32 {
     if comptime!(arm == Arm::KeepSubnormals) { add_exact_range(a, b, p) } else { add(a, b, p) }
 }

@@ -4,6 +4,7 @@ use super::{CHUNK, LANES};
 use crate::num::{Pins, add};
 
 /// The sum of a list.
+// pathway: P43
 pub(super) fn sum(x: &[f32]) -> f32 {
     let mut list: Vec<f32> = x.chunks(CHUNK).map(chunk_sum).collect();
     while list.len() > 1 {
@@ -12,6 +13,7 @@ pub(super) fn sum(x: &[f32]) -> f32 {
     list.first().copied().unwrap_or(0.0)
 }
 
+// pathway: P42
 fn chunk_sum(chunk: &[f32]) -> f32 {
     let mut lanes = [0.0f32; LANES];
     for (i, &value) in chunk.iter().enumerate() {

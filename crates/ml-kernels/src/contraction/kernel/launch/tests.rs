@@ -43,6 +43,7 @@ impl Whole<'_> {
 
 /// The guard on the device finds what the host finds, region by region and leaf by leaf, whichever way operands lie.
 #[test]
+// pathway test: P28
 fn least_exponents_are_the_hosts() {
     let (batch, m, n, k) = (2, 70, 33, 1500);
     for device in crate::conformance::test_devices() {
@@ -86,6 +87,7 @@ fn least_exponents_are_the_hosts() {
 /// Squares of either size, leaves split or not, prefetched or not, all at once or one by one: the reference's bytes. Five
 /// leaves, so that a serial join would show.
 #[test]
+// pathway test: P39
 fn every_choice_gives_the_same_bits() {
     let (m, n, k) = (20, 68, 4100);
     let (ordinary, subnormal) = ((Data::Ordinary, Term::Product), (Data::Subnormal, Term::SquaredDifference));
@@ -124,6 +126,7 @@ fn every_choice_gives_the_same_bits() {
 }
 
 #[test]
+// pathway test: P40
 fn levels_count_the_sums_that_wait() {
     let leaves = [0, 1, 2, 3, 4, 5, 8, 9];
     assert_eq!(leaves.map(|n| levels(n * LEAF)), [0, 0, 1, 2, 2, 3, 3, 4]);
