@@ -10,7 +10,8 @@ use crate::error::Result;
 /// Compare two or more certificates, bit for bit.
 ///
 /// Exit codes: 0 equal; 10 a stage differs; 11 the stage lists differ; 12 outcomes differ; 20 other profile; 21 other
-/// fixtures; 30 a column is missing; 31 a run is missing; 32 nothing to compare; 40 a certificate is not valid.
+/// fixtures; 30 a column is missing; 31 a run is missing; 32 nothing to compare; 40 a certificate is not valid; 41 a
+/// certificate was cut short.
 #[derive(clap::Args)]
 pub struct Args {
     /// Certificates

@@ -12,9 +12,10 @@
 //! | 31 | [`Verdict::MissingRun`]: a run that one device has and another lacks |
 //! | 32 | [`Verdict::NothingCompared`]: a certificate of refusals only |
 //! | 40 | [`Verdict::Invalid`]: a certificate that cannot be trusted |
+//! | 41 | [`Verdict::Truncated`]: a certificate that was cut short |
 //!
 //! Codes 1, 2 and 101 are left to programs that fail for other reasons (errors, usage, panics). The verdict of a report
-//! is its gravest finding, in the order in which a finding takes the ground from under the next: `Invalid`,
+//! is its gravest finding, in the order in which a finding takes the ground from under the next: `Invalid`, `Truncated`,
 //! `MissingColumn`, `DifferentProfile`, `DifferentFixtures`, `MissingRun`, `NothingCompared`, then the three of 10 to 12
 //! by estimator and fixture.
 
@@ -30,6 +31,7 @@ use ml_core::Dtype;
 use crate::card::{Card, Outcome};
 use crate::certificate::Certificate;
 use crate::digest::Digest;
+use crate::error::IdentityError;
 use crate::merkle::{MerkleTree, first_difference};
 use crate::stage::Stage;
 
@@ -166,6 +168,11 @@ pub enum Verdict {
         /// What is wrong with which.
         reason: String,
     },
+    /// A certificate that ends before its JSON does: copied or written in part, so the rest may be sound.
+    Truncated {
+        /// Which, and where it ends.
+        reason: String,
+    },
 }
 
 impl Verdict {
@@ -182,6 +189,7 @@ impl Verdict {
             Verdict::MissingRun { .. } => 31,
             Verdict::NothingCompared { .. } => 32,
             Verdict::Invalid { .. } => 40,
+            Verdict::Truncated { .. } => 41,
         }
     }
 
@@ -228,6 +236,7 @@ impl Verdict {
                 format!("Nothing compared: every run of {column} was refused, so there is no stage to agree on.")
             }
             Verdict::Invalid { reason } => format!("Invalid: {reason}."),
+            Verdict::Truncated { reason } => format!("Truncated: {reason}; copy it again."),
         }
     }
 
@@ -235,13 +244,14 @@ impl Verdict {
     fn rank(&self) -> u8 {
         match self {
             Verdict::Invalid { .. } => 0,
-            Verdict::MissingColumn { .. } => 1,
-            Verdict::DifferentProfile { .. } => 2,
-            Verdict::DifferentFixtures { .. } => 3,
-            Verdict::MissingRun { .. } => 4,
-            Verdict::NothingCompared { .. } => 5,
-            Verdict::OutcomeDiffers { .. } | Verdict::StageListDiffers { .. } | Verdict::Diverged { .. } => 6,
-            Verdict::Equal { .. } => 7,
+            Verdict::Truncated { .. } => 1,
+            Verdict::MissingColumn { .. } => 2,
+            Verdict::DifferentProfile { .. } => 3,
+            Verdict::DifferentFixtures { .. } => 4,
+            Verdict::MissingRun { .. } => 5,
+            Verdict::NothingCompared { .. } => 6,
+            Verdict::OutcomeDiffers { .. } | Verdict::StageListDiffers { .. } | Verdict::Diverged { .. } => 7,
+            Verdict::Equal { .. } => 8,
         }
     }
 }
@@ -257,13 +267,17 @@ pub struct Report {
 
 /// Compares the certificates in these files; dumps of `x.json` are looked for in the folder `x.dumps` next to it.
 ///
-/// A certificate that does not load makes the verdict [`Verdict::Invalid`]; the others are still compared.
+/// A certificate that does not load makes the verdict [`Verdict::Invalid`], one that was cut short
+/// [`Verdict::Truncated`]; the others are still compared.
 pub fn compare_files(paths: &[PathBuf], options: &Options) -> Report {
     let mut columns = Vec::new();
     let mut findings = Vec::new();
     for path in paths {
         match Certificate::load(path) {
             Ok(certificate) => columns.push(Column { certificate, dumps: Some(dumps_of(path)).filter(|d| d.is_dir()) }),
+            Err(error @ IdentityError::Truncated { .. }) => {
+                findings.push(Verdict::Truncated { reason: error.to_string() });
+            }
             Err(error) => findings.push(Verdict::Invalid { reason: error.to_string() }),
         }
     }

@@ -262,10 +262,10 @@ fn a_bad_file_is_invalid_however_many_good_ones_there_are() {
     let bytes = std::fs::read(&paths[1]).unwrap();
     let mut flipped = bytes.clone();
     flipped[bytes.len() / 2] ^= 4;
-    for bad in [flipped, bytes[..bytes.len() / 2].to_vec(), Vec::new()] {
+    for (bad, code) in [(flipped, 40), (bytes[..bytes.len() / 2].to_vec(), 41), (Vec::new(), 41)] {
         std::fs::write(&paths[1], bad).unwrap();
         let report = compare_files(&paths, &Options::default());
-        assert_eq!(report.verdict.exit_code(), 40);
+        assert_eq!(report.verdict.exit_code(), code);
         assert!(report.verdict.sentence().contains("b.json"), "{}", report.verdict.sentence());
         assert_eq!(report.findings.len(), 1, "the two good ones agree");
     }
@@ -312,6 +312,7 @@ fn exit_codes_are_distinct_and_leave_room_for_other_failures() {
         Verdict::MissingRun { run, has: text(), lacks: text() },
         Verdict::NothingCompared { column: text() },
         Verdict::Invalid { reason: text() },
+        Verdict::Truncated { reason: text() },
     ];
     let codes: std::collections::BTreeSet<u8> = all.iter().map(Verdict::exit_code).collect();
     assert_eq!(codes.len(), all.len());
@@ -324,5 +325,90 @@ fn exit_codes_are_distinct_and_leave_room_for_other_failures() {
     let table = include_str!("mod.rs");
     for code in codes {
         assert!(table.contains(&format!("//! | {code} | [`Verdict::")), "{code} is not in the table");
+    }
+}
+
+/// A run of `n` stages, every third of them a decision.
+fn long(n: usize) -> Recording {
+    let mut recorder = crate::stage::StageRecorder::new();
+    let watch: &mut dyn ml_core::Recorder = &mut recorder;
+    for i in 0..n {
+        match i % 3 {
+            0 => watch.decision(&format!("s.{i}"), i as u64),
+            1 => watch.u32(&format!("s.{i}"), &[2], &[i as u32, 7]),
+            _ => watch.f32(&format!("s.{i}"), &[1, 2], &[i as f32, 0.5]),
+        }
+    }
+    recorder.finish().unwrap()
+}
+
+/// One change to one stage.
+#[derive(Debug, Clone, Copy)]
+enum Change {
+    /// A bit of the digest; of the value, where the stage is a decision.
+    Bit(u8),
+    Tag,
+    Dtype,
+    Shape,
+}
+
+fn apply(change: Change, at: usize, r: &mut Recording) {
+    let decided = r.decisions.iter().position(|d| d.index == at as u64);
+    let stage = &mut r.stages[at];
+    match (change, decided) {
+        (Change::Bit(bit), Some(decision)) => {
+            let value = &mut r.decisions[decision].value;
+            *value ^= 1 << (bit % 64);
+            stage.blake3 = Digest::of(&value.to_le_bytes());
+        }
+        (Change::Bit(bit), None) => {
+            let text = stage.blake3.to_string();
+            let digit = usize::from(bit) / 4;
+            let old = u32::from_str_radix(&text[digit..=digit], 16).unwrap();
+            let new = format!("{}{:x}{}", &text[..digit], old ^ (1 << (bit % 4)), &text[digit + 1..]);
+            stage.blake3 = serde_json::from_str(&format!("\"{new}\"")).unwrap();
+        }
+        (Change::Tag, _) => {
+            stage.tag.push('x');
+            decided.into_iter().for_each(|d| r.decisions[d].tag.push('x'));
+        }
+        // A decision of another type or shape is none; its tag is what can change.
+        (Change::Dtype | Change::Shape, Some(_)) => apply(Change::Tag, at, r),
+        (Change::Dtype, None) => stage.dtype = ml_core::Dtype::I32,
+        (Change::Shape, None) => stage.shape = vec![1, 1, 2],
+    }
+}
+
+proptest::proptest! {
+    /// Whatever single stage is changed, and however: the comparison names that stage, its place and what is before it,
+    /// through files that were written and read.
+    #[test]
+    fn a_single_changed_stage_is_named(n in 1usize..70, place in 0usize..70, kind in 0u8..4, bit in proptest::num::u8::ANY) {
+        let at = place % n;
+        let change = [Change::Bit(bit), Change::Tag, Change::Dtype, Change::Shape][usize::from(kind)];
+        let make = |device: &str, change: Option<Change>| {
+            let made = changed_run(device, |_, _, r| {
+                *r = long(n);
+                change.into_iter().for_each(|c| apply(c, at, r));
+            });
+            Certificate::from_bytes(&made.to_bytes()).unwrap()
+        };
+        let found = verdict([make("host", None), make("H200", Some(change))]);
+        let before = at.checked_sub(1).map(|b| format!("s.{b}"));
+        match &found {
+            Verdict::Diverged { run: r, last_equal, first_divergent, index, .. } => {
+                proptest::prop_assert!(matches!(change, Change::Bit(_)), "{:?}", found);
+                proptest::prop_assert_eq!((r, *index as usize), (&run(), at));
+                proptest::prop_assert_eq!((first_divergent, last_equal), (&format!("s.{at}"), &before));
+            }
+            Verdict::StageListDiffers { run: r, last_equal, index, a, .. } => {
+                proptest::prop_assert!(!matches!(change, Change::Bit(_)), "{:?}", found);
+                proptest::prop_assert_eq!((r, *index as usize, last_equal), (&run(), at, &before));
+                let named = format!("`s.{at}`");
+                proptest::prop_assert!(a.starts_with(&named), "{:?}", found);
+            }
+            _ => proptest::prop_assert!(false, "{:?}", found),
+        }
+        proptest::prop_assert_eq!(verdict([make("host", None), make("H200", None)]).exit_code(), 0);
     }
 }
