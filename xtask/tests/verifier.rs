@@ -103,7 +103,9 @@ fn every_kind_of_bad_evidence_has_a_code_and_a_sentence() {
     let run_lost = Certificate::new(sound_certificate.cards()[1..].to_vec()).expect("is sound");
     let armed = other(&host, |header, _, _| header.sabotage = Some("TiesLast".to_owned()));
 
-    let cases: [(&str, Vec<u8>, &[&str], i32, &[&str]); 11] = [
+    /// What is wrong, the certificate, more arguments, the exit code and words of the sentence.
+    type Case<'a> = (&'a str, Vec<u8>, &'a [&'a str], i32, &'a [&'a str]);
+    let cases: [Case<'_>; 11] = [
         ("one flipped bit", flipped, &[], 40, &["Invalid:", "root"]),
         ("truncated", sound[..sound.len() / 2].to_vec(), &[], 41, &["Truncated:", "cut short"]),
         ("a stage moved", moved.to_bytes(), &[], 10, &["Diverged:", "stage 1 `ridge.gram`"]),
