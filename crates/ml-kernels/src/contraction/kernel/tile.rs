@@ -245,8 +245,8 @@ fn tile_at(turn: usize, tiles: usize, #[comptime] arm: Arm) -> usize {
     at
 }
 
-/// Products or distances of `batch` items: the `count` squares from `first` on. `least` holds the guard's exponents,
-/// `waiting` each unit's joined leaves; `c` is (item, part of leaves, row, column).
+/// Products or distances of `batch` items by `slots` workgroups, each of which takes every `slots`-th square. `least` holds
+/// the guard's exponents, `waiting` each unit's joined leaves; `c` is (item, part of leaves, row, column).
 #[cube(launch_unchecked)]
 #[allow(clippy::too_many_arguments)]
 pub(super) fn tiles<N: Size>(
@@ -256,8 +256,7 @@ pub(super) fn tiles<N: Size>(
     waiting: &mut Array<V4>,
     c: &mut Array<Vector<f32, N>>,
     shape: Shape,
-    first: u32,
-    count: u32,
+    slots: u32,
     nz: f32,
     one: f32,
     #[comptime] width: usize,
@@ -273,10 +272,13 @@ pub(super) fn tiles<N: Size>(
     let leaves_each = shape.leaves_each as usize;
     let parts = leaves.div_ceil(leaves_each);
     let slot = CUBE_POS;
-    let slots = count as usize;
+    let slots = slots as usize;
     let squares = rows * cols;
-    if slot < slots {
-        let cube = first as usize + slot;
+    let count = shape.batch as usize * parts * squares;
+    let mut sa = SharedMemory::<V4>::new(comptime!(TILE_K * side(quads)));
+    let mut sb = SharedMemory::<V4>::new(comptime!(TILE_K * side(quads)));
+    let mut cube = if slot < slots { slot } else { count };
+    while cube < count {
         let square_at = cube % squares;
         let part = cube / squares % parts;
         let item = cube / squares / parts;
@@ -287,8 +289,6 @@ pub(super) fn tiles<N: Size>(
         let row = (band * 8usize + in_band % band_rows) * square;
         let col = in_band / band_rows * square;
 
-        let mut sa = SharedMemory::<V4>::new(comptime!(TILE_K * side(quads)));
-        let mut sb = SharedMemory::<V4>::new(comptime!(TILE_K * side(quads)));
         let unit = UNIT_POS as usize;
         let lane = unit % 32usize;
         let group = unit / 32usize;
@@ -392,6 +392,7 @@ pub(super) fn tiles<N: Size>(
                 }
             }
         }
+        cube += slots;
     }
 }
 

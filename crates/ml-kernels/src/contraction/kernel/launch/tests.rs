@@ -100,8 +100,10 @@ fn every_choice_gives_the_same_bits() {
         (subnormal, 1, false, true, WAITING),
         (subnormal, 1, true, false, 1),
     ];
-    for ((data, term), quads, split, prefetch, waiting) in runs {
-        let choice = Choice { quads, split, prefetch, waiting };
+    for (((data, term), quads, split, prefetch, waiting), workgroups) in
+        runs.into_iter().zip([1, usize::MAX, 7].into_iter().cycle())
+    {
+        let choice = Choice { quads, split, prefetch, waiting, workgroups };
         let (a, b) = (data.values(m * k, 3), data.values(n * k, 4));
         let wanted: Vec<u32> =
             (0..m * n).map(|i| cell(term, k, |p| a[i / n * k + p], |p| b[i % n * k + p]).to_bits()).collect();
