@@ -34,22 +34,23 @@ fn check_first_rows(x: &Matrix, of: &Value) {
     }
 }
 
-/// Ten starts a seed, five seeds, as scikit-learn was run. The random numbers are others, so the middle is compared closely
-/// and the best loosely: on the images one start in twenty to thirty ends in the basin of scikit-learn's best (300 single
-/// starts of either program, equal means within 0.1%), so that fifty starts miss it now and then; the next basin is 0.16%
-/// above.
+/// Ten starts a seed and twenty seeds, as scikit-learn was run. The random numbers are others, so what is compared is the
+/// best and the middle of as many starts. On the images one start in twenty to thirty ends in the best basin of either
+/// program, and the next is 0.16% above: two hundred starts find it but for one time in some thousand.
 fn check_seeded(x: &Matrix, of: &Value, init: &Init) {
     let want = &of["seeded"];
     let k = want["params"]["n_clusters"].as_u64().expect("whole") as usize;
+    let seeds = want["runs"].as_array().expect("a list").len() as u64;
     let estimator = KMeans::new(k).n_init(10).init(init.clone());
     let fit = |seed| f64::from(estimator.clone().seed(seed).fit(x, &Device::host()).expect("fits").inertia());
-    let mut inertia: Vec<f64> = (0..5).map(fit).collect();
+    let mut inertia: Vec<f64> = (0..seeds).map(fit).collect();
     inertia.sort_by(f64::total_cmp);
+    let middle = (inertia[(inertia.len() - 1) / 2] + inertia[inertia.len() / 2]) / 2.0;
     let best = want["inertia_best"].as_f64().expect("number");
     let median = want["inertia_median"].as_f64().expect("number");
     println!("{}: {inertia:?}, scikit-learn best {best}, median {median}", init.name());
-    assert!(inertia[0] < best * 1.002, "best {} against {best}", inertia[0]);
-    assert!(inertia[2] < median * 1.001, "median {} against {median}", inertia[2]);
+    assert!(inertia[0] <= best * 1.001, "best {} against {best}", inertia[0]);
+    assert!(middle <= median * 1.001, "median {middle} against {median}");
 }
 
 #[test]

@@ -7,6 +7,7 @@
 use ml_core::canon::canon;
 use ml_core::{MatRef, Result};
 use ml_kernels::map::{Expr, Operand, col_sums, map};
+use ml_kernels::reduce::col_ranges;
 use ml_kernels::{Buffer, Device};
 
 /// Largest and smallest exponent of a scale: 2^-126 itself is stored as zero (`docs/contract.md`, clause `values`).
@@ -54,7 +55,7 @@ pub(crate) struct Centred {
 pub(crate) fn centred(device: &Device, x: MatRef<'_>, centre: bool, scaling: Scaling) -> Result<Centred> {
     let (rows, cols) = (x.rows(), x.cols());
     let raw = Buffer::from_matrix(device, x)?;
-    let spans = spans(x);
+    let spans: Vec<Span> = col_ranges(device, x).into_iter().map(|(low, high)| Span { low, high }).collect();
     // First scale: no sum of a column leaves the range.
     let first: Vec<i32> = spans.iter().map(|s| exponent(s.size()).clamp(-LIMIT, LIMIT)).collect();
     let first_scale: Vec<f64> = first.iter().map(|&e| power_of_two(-e)).collect();
@@ -136,18 +137,6 @@ impl Span {
     fn size(self) -> f64 {
         f64::from(self.low.abs().max(self.high.abs()))
     }
-}
-
-fn spans(x: MatRef<'_>) -> Vec<Span> {
-    let mut low = vec![f32::INFINITY; x.cols()];
-    let mut high = vec![f32::NEG_INFINITY; x.cols()];
-    for row in x.as_slice().chunks_exact(x.cols().max(1)) {
-        for ((l, h), &v) in low.iter_mut().zip(&mut high).zip(row) {
-            *l = if v < *l { v } else { *l };
-            *h = if v > *h { v } else { *h };
-        }
-    }
-    low.into_iter().zip(high).map(|(low, high)| Span { low, high }).collect()
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use ml_core::{Matrix, Result};
 use ml_kernels::Context;
-use ml_kernels::linalg::symmetric_eigen;
+use ml_kernels::linalg::symmetric_eigen_top;
 use ml_kernels::matmul::{Layout, matmul};
 
 use super::model::PcaModel;
@@ -34,14 +34,18 @@ impl Fit for Pca {
         cx.record_f32("pca.scatter", &[d, d], &scatter)?;
         cx.step("pca.fit", 2, Some(3), None)?;
 
-        let (values, vectors) = symmetric_eigen(&device, &scatter, d)?;
+        let positive = |values: &[f32]| -> Vec<f64> { values.iter().map(|v| f64::from(*v).max(0.0)).collect() };
+        let count = |values: &[f32]| {
+            let values = positive(values);
+            plan.count(&values, values.iter().sum())
+        };
+        let (values, vectors) = symmetric_eigen_top(&device, &scatter, d, count)?;
         cx.record_f32("pca.eigenvalues", &[d], &values)?;
-        let values: Vec<f64> = values.read()?.into_iter().map(|v| f64::from(v).max(0.0)).collect();
+        let values = positive(&values.read()?);
         let total: f64 = values.iter().sum();
         let k = plan.count(&values, total);
         cx.decision("pca.n_components", k as u64);
-        let mut components = vectors.read()?;
-        components.truncate(k * d);
+        let components = vectors.read()?;
         record_f32(cx, "pca.components", &[k, d], &components)?;
 
         // Eigenvalues are those of the scaled columns.

@@ -50,11 +50,12 @@ pub(crate) struct Engine<'a> {
     lower: bool,
 }
 
-/// Vectors from `from` on that all tasks share in packed form.
+/// Vectors from `from` on that all tasks share in packed form, with all their leaves or those from `leaf` on.
 #[derive(Debug, Default)]
 pub(crate) struct Ready {
     packed: Packed,
     from: usize,
+    leaf: usize,
 }
 
 /// Memory of one task. Threads keep theirs ([`with_workspace`]): fresh pages would cost as much as short contractions do.
@@ -127,6 +128,23 @@ impl<'a> Engine<'a> {
         others > other_block && block.saturating_mul(self.rows.k) <= self.pack_limit
     }
 
+    /// Whether K is so long, and the result so small, that a few leaves of all vectors should be packed at a time: then no
+    /// leaf is packed more than once, and the tiles, one for each level of the tree, are few enough to wait.
+    fn is_long(&self) -> bool {
+        let cells = self.rows.outer.saturating_mul(self.lanes.outer);
+        let elements = (self.rows.outer.saturating_add(self.lanes.outer)).saturating_mul(self.rows.k);
+        self.leaves_together() < self.leaves()
+            && self.rows.outer > self.step.0
+            && self.lanes.outer > self.step.1
+            && elements > self.pack_limit
+            && cells <= self.pack_limit / 8
+    }
+
+    /// Leaves that are packed together in the third-level cache.
+    fn leaves_together(&self) -> usize {
+        (self.pack_limit / 4 / LEAF / (self.rows.outer + self.lanes.outer).max(1)).max(1)
+    }
+
     /// How many vectors, in whole blocks, are held in packed form at once.
     pub(crate) fn chunk(&self, block: usize) -> usize {
         (self.pack_limit / self.rows.k.max(1) / block).max(1) * block
@@ -136,14 +154,25 @@ impl<'a> Engine<'a> {
     pub(crate) fn ready_rows(&mut self, range: Range<usize>) {
         let mut packed = self.ready_rows.take().map(|r| r.packed).unwrap_or_default();
         packed.fill(&self.rows, range.clone(), 0..self.rows.k, self.form(false, true));
-        self.ready_rows = Some(Ready { packed, from: range.start });
+        self.ready_rows = Some(Ready { packed, from: range.start, leaf: 0 });
     }
 
     /// Packs the lane vectors `range` for all tasks.
     pub(crate) fn ready_lanes(&mut self, range: Range<usize>) {
         let mut packed = self.ready_lanes.take().and_then(Arc::into_inner).map(|r| r.packed).unwrap_or_default();
         packed.fill(&self.lanes, range.clone(), 0..self.lanes.k, self.form(true, true));
-        self.ready_lanes = Some(Arc::new(Ready { packed, from: range.start }));
+        self.ready_lanes = Some(Arc::new(Ready { packed, from: range.start, leaf: 0 }));
+    }
+
+    /// Packs these leaves of all vectors for all tasks.
+    fn ready_leaves(&mut self, leaves: Range<usize>) {
+        let k = leaves.start * LEAF..(leaves.end * LEAF).min(self.rows.k);
+        let mut rows = self.ready_rows.take().map(|r| r.packed).unwrap_or_default();
+        rows.fill(&self.rows, 0..self.rows.outer, k.clone(), self.form(false, true));
+        self.ready_rows = Some(Ready { packed: rows, from: 0, leaf: leaves.start });
+        let mut lanes = self.ready_lanes.take().and_then(Arc::into_inner).map(|r| r.packed).unwrap_or_default();
+        lanes.fill(&self.lanes, 0..self.lanes.outer, k, self.form(true, true));
+        self.ready_lanes = Some(Arc::new(Ready { packed: lanes, from: 0, leaf: leaves.start }));
     }
 
     /// The lane vectors as they are packed, for other contractions of the same term with the same lanes.
@@ -163,18 +192,34 @@ impl<'a> Engine<'a> {
         rows: Range<usize>,
         lanes: Range<usize>,
     ) -> (&'w [f32], usize) {
-        let ld = lanes.len().next_multiple_of(self.step.1);
-        let cells = rows.len() * ld;
-        ws.tile.resize(cells, 0.0);
-        let leaves = self.rows.k.div_ceil(LEAF);
+        let leaves = self.leaves();
         if leaves == 0 {
-            ws.tile.fill(0.0);
+            ws.tile.clear();
+            ws.tile.resize(rows.len() * self.ld(&lanes), 0.0);
         }
-        for leaf in 0..leaves {
-            self.leaf(ws, rows.clone(), lanes.clone(), leaf, ld);
-            self.join(ws, leaf, leaves);
-        }
+        let ld = self.ld(&lanes);
+        self.add_leaves(ws, rows, lanes, 0..leaves);
         (&ws.tile, ld)
+    }
+
+    fn leaves(&self) -> usize {
+        self.rows.k.div_ceil(LEAF)
+    }
+
+    /// The distance of rows in a tile of these lanes.
+    fn ld(&self, lanes: &Range<usize>) -> usize {
+        lanes.len().next_multiple_of(self.step.1)
+    }
+
+    /// Takes these leaves into the cells of `ws`, which has had those before them. After the last leaf of all, its tile is
+    /// the result.
+    fn add_leaves(&self, ws: &mut Workspace, rows: Range<usize>, lanes: Range<usize>, leaves: Range<usize>) {
+        let ld = self.ld(&lanes);
+        for leaf in leaves {
+            ws.tile.resize(rows.len() * ld, 0.0);
+            self.leaf(ws, rows.clone(), lanes.clone(), leaf, ld);
+            self.join(ws, leaf, self.leaves());
+        }
     }
 
     /// Sums one leaf into the tile.
@@ -182,14 +227,14 @@ impl<'a> Engine<'a> {
         let Workspace { rows: own_rows, lanes: own_lanes, tile, plain, flushed, .. } = ws;
         let k = leaf * LEAF..((leaf + 1) * LEAF).min(self.rows.k);
         let (a, a_from, a_leaf) = match &self.ready_rows {
-            Some(r) => (&r.packed, rows.start - r.from, leaf),
+            Some(r) => (&r.packed, rows.start - r.from, leaf - r.leaf),
             None => {
                 own_rows.fill(&self.rows, rows.clone(), k.clone(), self.form(false, false));
                 (&*own_rows, 0, 0)
             }
         };
         let (b, b_from, b_leaf) = match &self.ready_lanes {
-            Some(r) => (&r.packed, lanes.start - r.from, leaf),
+            Some(r) => (&r.packed, lanes.start - r.from, leaf - r.leaf),
             None => {
                 own_lanes.fill(&self.lanes, lanes.clone(), k.clone(), self.form(true, false));
                 (&*own_lanes, 0, 0)
@@ -279,6 +324,9 @@ fn tiles(
 ) {
     let mut engine = Engine::new(rule, rows, lanes, pack_limit);
     engine.lower = lower;
+    if engine.is_long() {
+        return long_tiles(engine, sink);
+    }
     let (row_block, lane_block) = engine.blocks(4 * rayon::current_num_threads());
     let share_rows = engine.shares(lanes.outer, lane_block, row_block);
     let share_lanes = engine.shares(rows.outer, row_block, lane_block);
@@ -306,6 +354,30 @@ fn tiles(
                 });
             });
         }
+    }
+}
+
+/// As [`tiles`], a few leaves of all vectors at a time: each element is packed once, and tiles wait in between.
+fn long_tiles(mut engine: Engine<'_>, sink: impl Fn(Range<usize>, Range<usize>, &[f32], usize) + Sync) {
+    let (row_block, lane_block) = engine.blocks(16 * rayon::current_num_threads());
+    let lane_blocks = ranges(0..engine.lanes.outer, lane_block);
+    let mut tiles: Vec<(Range<usize>, Range<usize>, Workspace)> = ranges(0..engine.rows.outer, row_block)
+        .into_iter()
+        .flat_map(|r| lane_blocks.iter().map(move |l| (r.clone(), l.clone(), Workspace::default())))
+        .collect();
+    if engine.lower {
+        tiles.iter_mut().for_each(|(r, l, _)| l.end = l.end.min(r.end));
+        tiles.retain(|(_, l, _)| l.start < l.end);
+    }
+    for leaves in ranges(0..engine.leaves(), engine.leaves_together()) {
+        engine.ready_leaves(leaves.clone());
+        let engine = &engine;
+        tiles.par_iter_mut().with_max_len(1).for_each(|(r, l, ws)| {
+            engine.add_leaves(ws, r.clone(), l.clone(), leaves.clone());
+            if leaves.end == engine.leaves() {
+                sink(r.clone(), l.clone(), &ws.tile, engine.ld(l));
+            }
+        });
     }
 }
 
@@ -480,6 +552,43 @@ mod tests {
             let (i, j) = (m - 1, n - 2);
             let wanted = cell(Term::Product, k, |p| a[i * k + p], |p| b[p * n + j]);
             assert_eq!(whole[i * n + j], wanted.to_bits());
+        }
+    }
+
+    /// A long K and a small result: all vectors are packed a few leaves at a time while tiles wait. Neither how many leaves,
+    /// nor threads, nor the mirrored half of a product with itself shows.
+    #[test]
+    fn long_axes_change_nothing() {
+        let (m, n, k) = (70, 75, 11 * LEAF + 300);
+        for data in [Data::Ordinary, Data::Subnormal] {
+            let (a, b) = (data.values(m * k, 15), data.values(n * k, 16));
+            for term in [Term::Product, Term::SquaredDifference] {
+                let rule = Rule::new(term, Arm::None);
+                let (rows, columns) = (Side::rows(&a, m, k), Side::columns(&b, n, k));
+                let run = |pack_limit: usize, x: Side<'_>, y: Side<'_>| {
+                    let mut out = vec![f32::NAN; x.outer * y.outer];
+                    matrix_within(pack_limit, rule, x, y, &mut out);
+                    out.iter().map(|v| v.to_bits()).collect::<Vec<u32>>()
+                };
+                let long = |pack_limit| Engine::new(rule, rows, columns, pack_limit).is_long();
+                assert!(!long(usize::MAX) && !long(2000), "so that there is a plain path to compare with");
+                let whole = run(usize::MAX, rows, columns);
+                let square = run(usize::MAX, rows, rows);
+                for (i, j) in [(0, 0), (m - 1, n - 2), (33, 41)] {
+                    let wanted = cell(term, k, |p| a[i * k + p], |p| b[p * n + j]);
+                    assert_eq!(whole[i * n + j], wanted.to_bits(), "{term:?} {data:?} {i} {j}");
+                }
+                for pack_limit in [50_000, 700_000, 1_500_000] {
+                    assert!(long(pack_limit), "{pack_limit}");
+                    for threads in [1, 7] {
+                        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().expect("threads start");
+                        pool.install(|| {
+                            assert_eq!(run(pack_limit, rows, columns), whole, "{term:?} {data:?} {pack_limit}");
+                            assert_eq!(run(pack_limit, rows, rows), square, "{term:?} {data:?} {pack_limit}");
+                        });
+                    }
+                }
+            }
         }
     }
 }

@@ -83,7 +83,7 @@ fn eigen_case(n: usize, small: bool) -> Case {
         }),
         reference: Box::new(move || {
             let wide: Vec<f64> = same.iter().map(|&x| f64::from(x)).collect();
-            let found = eigen::decompose(&wide, n).and_then(|e| eigen::to_single(&e));
+            let found = eigen::decompose(&wide, n, |_| n).and_then(|e| eigen::to_single(&e));
             found.map(|(values, vectors)| join(values, vectors)).unwrap_or_default()
         }),
     }

@@ -43,8 +43,9 @@ struct Rotation {
     sin: f64,
 }
 
-/// `a`: (n, n), of which the lower triangle is read; its length was checked.
-pub(super) fn decompose(a: &[f64], n: usize) -> Result<Eigen> {
+/// `a`: (n, n), of which the lower triangle is read; its length was checked. `keep` says, from all values, how many of
+/// the first vectors are wanted.
+pub(super) fn decompose(a: &[f64], n: usize, keep: impl FnOnce(&[f64]) -> usize) -> Result<Eigen> {
     if n == 0 {
         return Ok(Eigen { values: Vec::new(), vectors: Vec::new() });
     }
@@ -70,20 +71,27 @@ pub(super) fn decompose(a: &[f64], n: usize) -> Result<Eigen> {
     iterate(&mut t.diagonal, &mut t.off, |batch| panels.rotate(batch))?;
     let mut order: Vec<usize> = (0..n).collect();
     order.sort_by(|&i, &j| t.diagonal[j].partial_cmp(&t.diagonal[i]).unwrap_or(std::cmp::Ordering::Equal));
+    let values: Vec<f64> = order.iter().map(|&i| t.diagonal[i] * grow).collect();
+    order.truncate(keep(&values));
     let mut vectors = panels.rows(&order);
     vectors.par_chunks_mut(ROWS * n).for_each(|rows| reflect(rows, &s, &t.tau, n));
-    Ok(Eigen { values: order.iter().map(|&i| t.diagonal[i] * grow).collect(), vectors })
+    Ok(Eigen { values, vectors })
+}
+
+/// `x` rounded once to single precision.
+pub(super) fn single(x: f64) -> f32 {
+    canon(x as f32)
 }
 
 /// Rounds once to single precision and turns each vector so that its entry of largest magnitude is positive.
 // pathway: P83
 pub(super) fn to_single(found: &Eigen) -> Result<(Vec<f32>, Vec<f32>)> {
     let n = found.values.len();
-    let values: Vec<f32> = found.values.iter().map(|&x| canon(x as f32)).collect();
+    let values: Vec<f32> = found.values.iter().map(|&x| single(x)).collect();
     if let Some(index) = values.iter().position(|x| !x.is_finite()) {
         return Err(Error::NonFinite { stage: "symmetric_eigen.values".to_owned(), index });
     }
-    let mut vectors: Vec<f32> = found.vectors.iter().map(|&x| canon(x as f32)).collect();
+    let mut vectors: Vec<f32> = found.vectors.iter().map(|&x| single(x)).collect();
     for row in vectors.chunks_mut(n.max(1)) {
         let peak = row.iter().fold(0.0f32, |best, &x| if x.abs() > f32::abs(best) { x } else { best });
         if peak < 0.0 {
@@ -301,7 +309,7 @@ impl Panels {
 
     /// The rows in this order, (n, n).
     fn rows(&self, order: &[usize]) -> Vec<f64> {
-        let mut out = Vec::with_capacity(self.n * self.n);
+        let mut out = Vec::with_capacity(order.len() * self.n);
         for &i in order {
             for first in (0..self.n).step_by(COLS) {
                 let start = first * self.n + i * COLS;

@@ -146,9 +146,27 @@ pub fn cholesky_solve(device: &Device, l: &Buffer<f32>, b: &Buffer<f32>, n: usiz
 /// # Ok::<(), ml_core::Error>(())
 /// ```
 pub fn symmetric_eigen(device: &Device, a: &Buffer<f32>, n: usize) -> Result<(Buffer<f32>, Buffer<f32>)> {
+    symmetric_eigen_top(device, a, n, |_| n)
+}
+
+/// All eigenvalues as [`symmetric_eigen`] finds them, and of its eigenvectors the first, as many as `keep` says when it is
+/// shown the values: shape (kept, n). Those that are not kept cost less.
+///
+/// # Errors
+/// Those of [`symmetric_eigen`].
+///
+/// # Bit identity
+/// As for [`symmetric_eigen`].
+pub fn symmetric_eigen_top(
+    device: &Device,
+    a: &Buffer<f32>,
+    n: usize,
+    keep: impl FnOnce(&[f32]) -> usize + Send,
+) -> Result<(Buffer<f32>, Buffer<f32>)> {
     a.expect("a", square("a", n)?, device)?;
     let wide: Vec<f64> = a.read()?.into_iter().map(f64::from).collect();
-    let found = symmetric_eigen_f64(device, &wide, n)?;
+    let keep = |values: &[f64]| keep(&values.iter().map(|&v| eigen::single(v)).collect::<Vec<f32>>());
+    let found = decompose(device, &wide, n, keep)?;
     let (values, vectors) = eigen::to_single(&found)?;
     Ok((Buffer::upload(device, &values)?, Buffer::upload(device, &vectors)?))
 }
@@ -176,7 +194,11 @@ pub fn symmetric_eigen_f64(device: &Device, a: &[f64], n: usize) -> Result<Eigen
     if square("a", n)? != a.len() {
         return Err(DataError::shape("a", format!("{n} x {n} elements"), a.len()).into());
     }
-    on_device!(device, host(h) => h.install(|| eigen::decompose(a, n)), gpu(_g) => eigen::decompose(a, n))
+    decompose(device, a, n, |_| n)
+}
+
+fn decompose(device: &Device, a: &[f64], n: usize, keep: impl FnOnce(&[f64]) -> usize + Send) -> Result<Eigen> {
+    on_device!(device, host(h) => h.install(|| eigen::decompose(a, n, keep)), gpu(_g) => eigen::decompose(a, n, keep))
 }
 
 #[cfg(test)]

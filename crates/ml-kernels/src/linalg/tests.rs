@@ -180,3 +180,19 @@ fn arms_move_factors() {
         );
     }
 }
+
+#[test]
+fn the_first_vectors_are_those_of_all() {
+    let device = Device::host();
+    for (n, kept) in [(1, 0), (40, 3), (200, 17), (5, 9)] {
+        let a = Buffer::upload(&device, &symmetric(n, 4, 3.0, |_| 0)).expect("fits");
+        let (values, all) = symmetric_eigen(&device, &a, n).expect("converges");
+        let values = values.read().expect("host");
+        let shown = |v: &[f32]| {
+            assert_eq!(v, values);
+            kept
+        };
+        let (_, first) = symmetric_eigen_top(&device, &a, n, shown).expect("converges");
+        assert_eq!(first.read().expect("host"), all.read().expect("host")[..kept.min(n) * n]);
+    }
+}

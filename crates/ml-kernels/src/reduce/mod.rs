@@ -1,6 +1,7 @@
 //! Reductions: sums in the contract's lane-and-tree shape, and choices (minimum, maximum, top k) by the total order.
 
 pub(crate) mod conformance;
+mod ranges;
 #[cfg(feature = "gpu")]
 pub(crate) mod runs;
 mod select;
@@ -8,6 +9,7 @@ mod sums;
 
 use ml_core::{DataError, Result};
 
+pub use ranges::col_ranges;
 pub use select::{Order, argmax_rows, argmin_rows, top_k_rows};
 pub use sums::{col_sums, row_sums, sum};
 pub(crate) use sums::{mapped_col_sums, reference_col_sums};
