@@ -1,6 +1,7 @@
 //! What isobit measures: workloads that check their bits before they are timed, the floor each is held against, and what
 //! other libraries need for the same work.
 
+mod contractions;
 mod estimators;
 #[cfg(feature = "peers")]
 mod matrixmultiply_peer;

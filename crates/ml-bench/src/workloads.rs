@@ -6,6 +6,8 @@ use ml_kernels::map::{Expr, Operand, map};
 use ml_kernels::matmul::{Layout, matmul};
 use ml_kernels::{Buffer, Device, Element, distances, histogram, reduce, scatter_add, sort};
 
+use crate::contractions::contractions;
+
 /// How large the workloads are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Size {
@@ -77,7 +79,7 @@ fn words(n: usize, seed: u32) -> Vec<u32> {
 }
 
 /// An error if the bytes that `work` gives on `device` are not those of one thread of the host.
-fn same<T: Element>(device: &Device, work: impl Fn(&Device) -> Result<Buffer<T>>) -> Result<()> {
+pub(crate) fn same<T: Element>(device: &Device, work: impl Fn(&Device) -> Result<Buffer<T>>) -> Result<()> {
     same_values(device, |d| work(d)?.read())
 }
 
@@ -112,6 +114,7 @@ pub fn workloads(device: &Device, size: Size, filter: &str) -> Result<Vec<Worklo
             all.push(square_matmul(device, n)?);
         }
     }
+    all.extend(contractions(device, size, filter)?);
     if wanted("sum") {
         let n = pick(1 << 12, 1 << 26, 1 << 28);
         all.push(sum(device, n)?);

@@ -20,6 +20,7 @@ pub(crate) struct Chunks<T> {
 }
 
 /// A contiguous input for a kernel: a part of one piece, or a copy that spans several.
+#[derive(Clone)]
 pub(crate) struct In {
     pub(crate) handle: Handle,
     pub(crate) len: usize,

@@ -143,6 +143,21 @@ impl<T: Element> Buffer<T> {
         }
     }
 
+    /// The host vector, copied only if others share it; `what` names the argument in the error.
+    pub(crate) fn into_host(self, what: &'static str) -> Result<Vec<T>> {
+        self.host(what)?;
+        match self.storage {
+            Storage::Host(v) => Ok(Arc::try_unwrap(v).unwrap_or_else(|shared| memory::copied(&shared))),
+            #[cfg(feature = "gpu")]
+            Storage::Gpu(_) => Err(DeviceError::WrongDevice {
+                what,
+                found: self.device.name().to_owned(),
+                expected: Device::host().name().to_owned(),
+            }
+            .into()),
+        }
+    }
+
     /// The device memory; `what` names the argument in the error.
     #[cfg(feature = "gpu")]
     pub(crate) fn chunks(&self, what: &'static str, device: &Device) -> Result<&Chunks<T>> {

@@ -140,9 +140,9 @@ impl<'a> Engine<'a> {
             && cells <= self.pack_limit / 8
     }
 
-    /// Leaves that are packed together in the third-level cache.
+    /// Leaves that are packed together: in the second-level cache.
     fn leaves_together(&self) -> usize {
-        (self.pack_limit / 4 / LEAF / (self.rows.outer + self.lanes.outer).max(1)).max(1)
+        (self.pack_limit / 64 / LEAF / (self.rows.outer + self.lanes.outer).max(1)).max(1)
     }
 
     /// How many vectors, in whole blocks, are held in packed form at once.
@@ -357,6 +357,7 @@ fn tiles(
     }
 }
 
+// pathway: P111
 /// As [`tiles`], a few leaves of all vectors at a time: each element is packed once, and tiles wait in between.
 fn long_tiles(mut engine: Engine<'_>, sink: impl Fn(Range<usize>, Range<usize>, &[f32], usize) + Sync) {
     let (row_block, lane_block) = engine.blocks(16 * rayon::current_num_threads());
@@ -558,6 +559,7 @@ mod tests {
     /// A long K and a small result: all vectors are packed a few leaves at a time while tiles wait. Neither how many leaves,
     /// nor threads, nor the mirrored half of a product with itself shows.
     #[test]
+    // pathway test: P111
     fn long_axes_change_nothing() {
         let (m, n, k) = (70, 75, 11 * LEAF + 300);
         for data in [Data::Ordinary, Data::Subnormal] {

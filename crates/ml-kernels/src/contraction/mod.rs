@@ -84,6 +84,7 @@ impl<'a> Side<'a> {
     }
 
     /// A row-major matrix whose columns are the vectors.
+    #[cfg(test)]
     pub(crate) fn columns(data: &'a [f32], outer: usize, k: usize) -> Self {
         debug_assert_eq!(data.len(), outer * k);
         Side { data, outer, k, outer_stride: 1, k_stride: outer }

@@ -75,17 +75,25 @@ impl Packed {
         let leaves = k.len().div_ceil(LEAF);
         self.least.resize(self.panels.len() * leaves, 0);
         let mut rest = self.data.as_mut_slice();
-        let mut parts = Vec::with_capacity(self.panels.len());
+        // By leaf, then by panel: threads share the leaves where there are few panels.
+        let mut parts: Vec<Vec<Part<'_>>> = (0..leaves).map(|_| Vec::with_capacity(self.panels.len())).collect();
         for (panel, least) in self.panels.iter().zip(self.least.chunks_mut(leaves.max(1))) {
             let (part, after) = rest.split_at_mut(panel.width * k.len());
             rest = after;
-            parts.push(Part { panel: *panel, out: part, least });
+            for ((out, least), parts) in part.chunks_mut(LEAF * panel.width).zip(least).zip(&mut parts) {
+                parts.push(Part { panel: *panel, out, least });
+            }
         }
-        let pack = |group: &mut [Part<'_>]| pack_group(side, vectors.start, &k, form.descending, group);
+        let leaf_of = |leaf: usize| k.start + leaf * LEAF..(k.start + (leaf + 1) * LEAF).min(k.end);
+        let pack = |(leaf, group): (usize, &mut [Part<'_>])| {
+            pack_group(side, vectors.start, &leaf_of(leaf), form.descending, group);
+        };
+        let groups = |(leaf, parts)| <[Part<'_>]>::chunks_mut(parts, GROUP).map(move |group| (leaf, group));
         if form.parallel {
-            parts.par_chunks_mut(GROUP).for_each(pack);
+            let groups: Vec<_> = parts.iter_mut().map(|p| p.as_mut_slice()).enumerate().flat_map(groups).collect();
+            groups.into_par_iter().for_each(pack);
         } else {
-            parts.chunks_mut(GROUP).for_each(pack);
+            parts.iter_mut().map(|p| p.as_mut_slice()).enumerate().flat_map(groups).for_each(pack);
         }
     }
 
@@ -115,14 +123,14 @@ impl Packed {
 /// Panels that are packed together, so that short rows of the operand are read whole.
 const GROUP: usize = 16;
 
-/// A panel's place, and where its elements and exponents go.
+/// A panel's place, and where the elements and the least exponent of one of its leaves go.
 struct Part<'a> {
     panel: Panel,
     out: &'a mut [f32],
-    least: &'a mut [u32],
+    least: &'a mut u32,
 }
 
-/// Packs neighbouring panels, whole leaves of them, and notes their least exponents.
+/// Packs a leaf of neighbouring panels and notes their least exponents.
 fn pack_group(side: &Side<'_>, first: usize, k: &Range<usize>, descending: bool, group: &mut [Part<'_>]) {
     for part in group.iter_mut().filter(|p| p.panel.used < p.panel.width) {
         part.out.fill(0.0);
@@ -136,11 +144,9 @@ fn pack_group(side: &Side<'_>, first: usize, k: &Range<usize>, descending: bool,
         copy(side, first, k, group);
     }
     for Part { panel, out, least } in group {
-        for (leaf, least) in out.chunks_mut(LEAF * panel.width).zip(least.iter_mut()) {
-            *least = least_exponent(leaf);
-            if descending {
-                reverse(leaf, panel.width);
-            }
+        **least = least_exponent(out);
+        if descending {
+            reverse(out, panel.width);
         }
     }
 }
@@ -245,7 +251,7 @@ mod avx2 {
 fn copy(side: &Side<'_>, first: usize, k: &Range<usize>, group: &mut [Part<'_>]) {
     debug_assert_eq!(side.outer_stride, 1);
     for (i, row) in k.clone().enumerate() {
-        let row = &side.data[row * side.k_stride..(row + 1) * side.k_stride];
+        let row = &side.data[row * side.k_stride..][..side.outer];
         for Part { panel, out, .. } in group.iter_mut() {
             let from = first + panel.start;
             let cells = &mut out[i * panel.width..];

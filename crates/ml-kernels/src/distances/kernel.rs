@@ -37,7 +37,7 @@ pub(crate) fn squared_distances<R: Runtime>(
 }
 
 fn rows(data: &Chunks<f32>, start: usize, vectors: usize) -> Operand<'_> {
-    Operand { data, start, contiguous: Contiguous::K, vectors }
+    Operand { data, start, strides: None, contiguous: Contiguous::K, vectors }
 }
 
 /// The `k` nearest rows of `y` for each row of `x`: indices and squared distances, n x k.

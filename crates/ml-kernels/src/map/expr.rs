@@ -177,6 +177,11 @@ impl Expr {
         Self::apply(Code::Max, vec![self, other])
     }
 
+    /// The larger of self and 0.
+    pub fn relu(self) -> Expr {
+        self.max(Expr::constant(0.0))
+    }
+
     /// `then` where `self < other` by the contract's total order, else `otherwise`.
     pub fn select_less(self, other: Expr, then: Expr, otherwise: Expr) -> Expr {
         Self::apply(Code::SelectLess, vec![self, other, then, otherwise])

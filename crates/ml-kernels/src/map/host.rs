@@ -53,13 +53,19 @@ pub(super) fn apply(code: Code, a: f32, b: f32, c: f32, d: f32, arm: Arm) -> f32
 /// The value of every element, row-major.
 pub(super) fn run(call: Call<'_>, rows: usize, cols: usize) -> Vec<f32> {
     let mut out = memory::zeros(rows * cols);
+    run_over(call, &mut out, rows, cols);
+    out
+}
+
+/// The same into `out`, which holds the elements of the input [`Call::over`].
+pub(super) fn run_over(call: Call<'_>, out: &mut [f32], rows: usize, cols: usize) {
     if out.is_empty() {
-        return out;
+        return;
     }
     let plan = Plan::new(call, vec![call.program.ops.len() as u32 - 1], rows, cols);
     // Blocks follow each other in memory, so tasks are runs of blocks.
     let mut tasks = Vec::new();
-    let (mut rest, mut first) = (out.as_mut_slice(), 0);
+    let (mut rest, mut first) = (out, 0);
     while !rest.is_empty() {
         let end = (first + TASK).min(plan.blocks());
         let (task, after) = rest.split_at_mut(plan.start(end) - plan.start(first));
@@ -77,7 +83,6 @@ pub(super) fn run(call: Call<'_>, rows: usize, cols: usize) -> Vec<f32> {
             }
         },
     );
-    out
 }
 
 /// How an input reaches a block.
@@ -91,6 +96,8 @@ enum Source<'a> {
     Col(&'a [f32]),
     /// The same everywhere.
     One(f32),
+    /// One element an element, in the place of the result.
+    Over,
 }
 
 /// Where an operation's result lies, or what an operand is.
@@ -148,6 +155,8 @@ pub(crate) struct Call<'a> {
     pub(super) inputs: &'a [(Kind, &'a [f32])],
     pub(super) scalars: &'a [f32],
     pub(super) arm: Arm,
+    /// The input, if one does, whose elements the result is to overwrite; its slice is not looked at.
+    pub(super) over: Option<usize>,
 }
 
 impl<'a> Plan<'a> {
@@ -168,7 +177,7 @@ impl<'a> Plan<'a> {
         [rows, cols]: [usize; 2],
         [block_rows, block_cols]: [usize; 2],
     ) -> Self {
-        let Call { program, inputs, scalars, arm } = call;
+        let Call { program, inputs, scalars, arm, over } = call;
         debug_assert!(block_rows * block_cols <= BLOCK && (block_rows == 1 || block_cols == cols));
         let source = |&(kind, data): &(Kind, &'a [f32])| match kind {
             Kind::Full => Source::Full(data),
@@ -180,9 +189,16 @@ impl<'a> Plan<'a> {
             Kind::Col if cols == 1 => Source::Full(data),
             Kind::Col => Source::Col(data),
         };
-        let sources: Vec<Source<'a>> = inputs.iter().map(source).collect();
+        let mut sources: Vec<Source<'a>> = inputs.iter().map(source).collect();
+        if let Some(source) = over.and_then(|i| sources.get_mut(i)) {
+            *source = Source::Over;
+        }
         let needs_register = |op: &Op| match op.code {
-            Code::Input => block_rows > 1 && matches!(sources[op.a as usize], Source::Col(_)),
+            Code::Input => match sources[op.a as usize] {
+                Source::Over => true,
+                Source::Col(_) => block_rows > 1,
+                _ => false,
+            },
             Code::Scalar | Code::Constant => false,
             _ => true,
         };
@@ -234,6 +250,9 @@ impl<'a> Plan<'a> {
                 None => &mut result[..len],
             };
             match (op.code, self.sources.get(op.a as usize)) {
+                // Elements that stay as they are.
+                (Code::Input, Some(Source::Over)) if direct.is_some() => {}
+                (Code::Input, Some(Source::Over)) => result[..len].copy_from_slice(&out[0][..len]),
                 (Code::Input, Some(Source::Col(data))) => {
                     for (row, value) in target.chunks_exact_mut(block.cols).zip(&data[block.row..]) {
                         row.fill(*value);
@@ -273,6 +292,8 @@ impl<'a> Plan<'a> {
                 Source::Row(data) => Value::Many(&data[block.col..][..block.len()]),
                 Source::Col(data) => Value::One(data[block.row]),
                 Source::One(x) => Value::One(*x),
+                // Held in a register.
+                Source::Over => Value::Many(&[]),
             },
         }
     }

@@ -14,7 +14,7 @@ use ml_core::{DataError, Result};
 use crate::buffer::Buffer;
 #[cfg(feature = "gpu")]
 use crate::buffer::Chunks;
-use crate::device::{Device, on_device};
+use crate::device::{Backend, Device, on_device};
 
 pub use expr::Expr;
 pub use sums::col_sums;
@@ -88,7 +88,7 @@ pub fn map(
     on_device!(device,
     host(h) => {
         let inputs = operands.iter().map(|(k, b)| Ok((*k, b.host("operand")?))).collect::<Result<Vec<_>>>()?;
-        let call = host::Call { program: &program, inputs: &inputs, scalars: &scalars, arm };
+        let call = host::Call { program: &program, inputs: &inputs, scalars: &scalars, arm, over: None };
         Ok(Buffer::from_host(device, h.install(|| host::run(call, rows, cols))))
     },
     gpu(g) => {
@@ -100,6 +100,39 @@ pub fn map(
         kernel::run(g, &program, &inputs, &scalars, rows, cols, arm, &out)?;
         Ok(Buffer::from_chunks(device, out))
     })
+}
+
+/// As [`map()`], input 0 being `over`, full, and input i + 1 being `inputs[i]`. The host overwrites the elements of `over`,
+/// which is why it is given away.
+pub(crate) fn map_over(
+    device: &Device,
+    expr: &Expr,
+    over: Buffer<f32>,
+    inputs: &[Operand<'_>],
+    scalars: &[f32],
+    rows: usize,
+    cols: usize,
+) -> Result<Buffer<f32>> {
+    let mut all = vec![Operand::Full(&over)];
+    all.extend_from_slice(inputs);
+    match device.backend() {
+        Backend::Host(h) => {
+            let program = expr.compile()?;
+            let Checked { scalars, .. } = checked(device, &program, &all, scalars, rows, cols)?;
+            let mut slices: Vec<(Kind, &[f32])> = vec![(Kind::Full, &[])];
+            for input in inputs {
+                let (kind, buffer) = input.split();
+                slices.push((kind, buffer.host("operand")?));
+            }
+            let arm = device.arm();
+            let call = host::Call { program: &program, inputs: &slices, scalars: &scalars, arm, over: Some(0) };
+            let mut out = over.into_host("operand")?;
+            h.install(|| host::run_over(call, &mut out, rows, cols));
+            Ok(Buffer::from_host(device, out))
+        }
+        #[cfg(feature = "gpu")]
+        _ => map(device, expr, &all, scalars, rows, cols),
+    }
 }
 
 /// The arguments of a call, checked.

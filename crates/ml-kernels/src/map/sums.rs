@@ -44,7 +44,7 @@ pub fn col_sums(
         && !exprs.is_empty()
     {
         let inputs = operands.iter().map(|(k, b)| Ok((*k, b.host("operand")?))).collect::<Result<Vec<_>>>()?;
-        let call = host::Call { program: &program, inputs: &inputs, scalars: &canonical, arm: Arm::None };
+        let call = host::Call { program: &program, inputs: &inputs, scalars: &canonical, arm: Arm::None, over: None };
         let sums = h.install(|| reduce::mapped_col_sums(call, outputs, rows, cols));
         return Ok(sums.into_iter().map(|sums| Buffer::from_host(device, sums)).collect());
     }

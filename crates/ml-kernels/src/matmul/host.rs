@@ -2,32 +2,35 @@
 
 use rayon::prelude::*;
 
-use super::Layout;
+use super::{Layout, Place};
 use crate::contraction::host::matrix;
 use crate::contraction::{Rule, Side, Term};
 use crate::memory;
 use crate::sabotage::Arm;
 
-/// `batch` products, each m x n, row-major.
-pub(crate) fn matmul(layout: Layout, arm: Arm, a: &[f32], b: &[f32], [batch, m, n, k]: [usize; 4]) -> Vec<f32> {
+/// `batch` products, each m x n, row-major, of operands at these places.
+pub(crate) fn matmul(
+    layout: Layout,
+    arm: Arm,
+    [a, b]: [&[f32]; 2],
+    [a_place, b_place]: [Place; 2],
+    [batch, m, n, k]: [usize; 4],
+) -> Vec<f32> {
     let mut out = memory::zeros(batch * m * n);
     if out.is_empty() || k == 0 {
         return out;
     }
-    out.par_chunks_mut(m * n).zip(a.par_chunks(m * k)).zip(b.par_chunks(k * n)).for_each(|((out, a), b)| {
-        one(layout, arm, a, b, [m, n, k], out);
+    let (a_rows, b_rows) = (layout != Layout::TN, layout == Layout::NT);
+    out.par_chunks_mut(m * n).enumerate().for_each(|(item, out)| {
+        let a = side(&a[a_place.start + item * a_place.item..], a_place.row, a_rows, m, k);
+        let b = side(&b[b_place.start + item * b_place.item..], b_place.row, b_rows, n, k);
+        matrix(Rule::new(Term::Product, arm), a, b, out);
     });
     out
 }
 
-fn one(layout: Layout, arm: Arm, a: &[f32], b: &[f32], [m, n, k]: [usize; 3], out: &mut [f32]) {
-    let a = match layout {
-        Layout::NN | Layout::NT => Side::rows(a, m, k),
-        Layout::TN => Side::columns(a, m, k),
-    };
-    let b = match layout {
-        Layout::NN | Layout::TN => Side::columns(b, n, k),
-        Layout::NT => Side::rows(b, n, k),
-    };
-    matrix(Rule::new(Term::Product, arm), a, b, out);
+/// An operand whose vectors are rows in memory, or columns.
+fn side(data: &[f32], row: usize, rows: bool, outer: usize, k: usize) -> Side<'_> {
+    let (outer_stride, k_stride) = if rows { (row, 1) } else { (1, row) };
+    Side { data, outer, k, outer_stride, k_stride }
 }

@@ -1,10 +1,12 @@
 //! Matrix products.
 
 pub(crate) mod conformance;
+mod family;
 mod host;
 #[cfg(feature = "gpu")]
 mod kernel;
 mod reference;
+mod strided;
 #[cfg(test)]
 mod tests;
 
@@ -12,6 +14,10 @@ use ml_core::{DataError, Result};
 
 use crate::buffer::Buffer;
 use crate::device::{Device, on_device};
+
+pub use family::{Gram, gram, matmul_map, matvec};
+pub(crate) use strided::Place;
+pub use strided::{Strided, matmul_strided};
 
 /// How the operands of a product lie in memory; all matrices are row-major.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -82,14 +88,26 @@ pub fn matmul_batched(
 ) -> Result<Buffer<f32>> {
     a.expect("a", elements("a", [batch, m, k])?, device)?;
     b.expect("b", elements("b", [batch, k, n])?, device)?;
-    elements("matmul", [batch, m, n])?;
     let dims = [batch, m, n, k];
+    product(device, layout, [a, b], strided::shapes(layout, dims).map(Place::dense), dims)
+}
+
+/// Products of operands that lie inside their buffers at these places.
+fn product(
+    device: &Device,
+    layout: Layout,
+    [a, b]: [&Buffer<f32>; 2],
+    places: [Place; 2],
+    dims: [usize; 4],
+) -> Result<Buffer<f32>> {
+    let [batch, m, n, _] = dims;
+    elements("matmul", [batch, m, n])?;
     on_device!(device,
         host(h) => {
             let (a, b, arm) = (a.host("a")?, b.host("b")?, device.arm());
-            Ok(Buffer::from_host(device, h.install(|| host::matmul(layout, arm, a, b, dims))))
+            Ok(Buffer::from_host(device, h.install(|| host::matmul(layout, arm, [a, b], places, dims))))
         },
-        gpu(g) => kernel::matmul(g, device, layout, a, b, dims))
+        gpu(g) => kernel::matmul(g, device, layout, [a, b], places, dims))
 }
 
 /// The product of `dims`, which must be addressable in bytes.

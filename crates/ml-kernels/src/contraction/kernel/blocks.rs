@@ -10,39 +10,49 @@ use crate::buffer::{Chunks, In};
 use crate::device::gpu::{CUBE, Gpu};
 
 /// A rectangle on the device, row-major, `stride` elements from row to row; what lies beyond the rectangle's width is +0.
+#[derive(Clone)]
 pub(super) struct Block {
     pub(super) data: In,
     pub(super) stride: usize,
 }
 
-/// The rectangle `rows` x `cols` of a matrix with `width` columns whose first element is element `start` of `from`, rows
-/// padded to a multiple of `align` elements. It is a view where it can be, else a copy; it must fit one binding.
+/// The rectangle `rows` x `cols` of a matrix whose first element is element `start` of `from` and whose rows are `step`
+/// elements apart; its own rows are padded to a multiple of `align` elements. It is a view where it can be, else a copy; it
+/// must fit one binding.
+// pathway: P114
 pub(super) fn cut<R: Runtime>(
     g: &Gpu<R>,
     from: &Chunks<f32>,
     start: usize,
-    width: usize,
+    step: usize,
     rows: Range<usize>,
     cols: Range<usize>,
     align: usize,
 ) -> Result<Block> {
-    let whole = cols == (0..width);
-    if whole && width.is_multiple_of(align) {
-        let data = from.view(g, start + rows.start * width..start + rows.end * width)?;
-        return Ok(Block { data, stride: width });
+    let whole = cols == (0..step);
+    if whole && step.is_multiple_of(align) {
+        let data = from.view(g, start + rows.start * step..start + rows.end * step)?;
+        return Ok(Block { data, stride: step });
     }
     let stride = cols.len().next_multiple_of(align);
     let len = rows.len() * stride;
     let handle = g.alloc_one::<f32>(len)?;
-    for (at, n) in groups(g, rows.len(), width) {
-        let first = start + (rows.start + at) * width;
-        // A row that fits no binding is read by its own part alone.
-        let (view, shift) = if width <= g.max_elements::<f32>() {
-            (from.view(g, first..first + n * width)?, cols.start)
+    if cols.is_empty() {
+        return Ok(Block { data: In { handle, len }, stride });
+    }
+    let limit = g.max_elements::<f32>();
+    // As many rows as fit a binding together; a row that does not fit is read by its own part alone.
+    let fits = cols.end <= limit;
+    let group = if fits { (limit - cols.end).checked_div(step).map_or(rows.len(), |more| more + 1) } else { 1 };
+    for at in (0..rows.len()).step_by(group.max(1)) {
+        let n = group.min(rows.len() - at);
+        let first = start + (rows.start + at) * step;
+        let (view, shift) = if fits {
+            (from.view(g, first..first + (n - 1) * step + cols.end)?, cols.start)
         } else {
             (from.view(g, first + cols.start..first + cols.end)?, 0)
         };
-        let source = Rectangle { handle: view.handle, len: view.len, start: shift, stride: width };
+        let source = Rectangle { handle: view.handle, len: view.len, start: shift, stride: step };
         let target = Rectangle { handle: handle.clone(), len, start: at * stride, stride };
         copy(g, source, target, n, cols.len(), stride)?;
     }
@@ -68,12 +78,6 @@ pub(super) fn put<R: Runtime>(
         to.commit(g, out)?;
     }
     Ok(())
-}
-
-/// Groups of rows (first, number) such that a group of `width` elements a row fits a binding, one row at least.
-fn groups<R: Runtime>(g: &Gpu<R>, rows: usize, width: usize) -> Vec<(usize, usize)> {
-    let step = (g.max_elements::<f32>() / width.max(1)).max(1);
-    (0..rows).step_by(step).map(|at| (at, step.min(rows - at))).collect()
 }
 
 struct Rectangle {

@@ -17,7 +17,7 @@ pub(super) struct CellPlan {
 
 /// `acc` plus one term; `flushed` says whether canon follows every operation.
 #[cube]
-fn term(acc: f32, a: f32, b: f32, p: Pins, #[comptime] flushed: bool, #[comptime] rule: Rule) -> f32 {
+pub(super) fn term(acc: f32, a: f32, b: f32, p: Pins, #[comptime] flushed: bool, #[comptime] rule: Rule) -> f32 {
     let mut x = a;
     let mut y = b;
     if comptime!(rule.term == Term::SquaredDifference) {

@@ -9,6 +9,7 @@ use ml_core::Result;
 use super::blocks::{Block, cut, put};
 use super::cells::{CellPlan, cells, join_pair, join_parts};
 use super::guard::{self, least_exponents};
+use super::tall::FEW;
 use super::tile::{self, tiles};
 use super::{Contiguous, REGION, ShapeLaunch, TILE_K, TilePlan};
 use crate::buffer::{Chunks, In};
@@ -22,17 +23,30 @@ const BUSY: usize = 128;
 /// Most elements of joined leaves that wait at once.
 const WAITING: usize = 1 << 27;
 
-/// One operand: `batch` items, one after the other, of `vectors` vectors of K elements each.
+/// Vectors from which on an operand is tall beside one with few.
+const TALL: usize = 64;
+
+/// One operand: `batch` items of `vectors` vectors of K elements each.
 #[derive(Clone, Copy)]
 pub(crate) struct Operand<'a> {
     pub(crate) data: &'a Chunks<f32>,
     /// Element of `data` where the first item starts.
     pub(crate) start: usize,
+    /// Distances of rows in memory and of items, unless rows and items follow each other.
+    pub(crate) strides: Option<(usize, usize)>,
     pub(crate) contiguous: Contiguous,
     pub(crate) vectors: usize,
 }
 
 impl Operand<'_> {
+    /// Whether both are the same elements in the same memory: then a cell equals its mirror image, since the product of two
+    /// numbers and the square of their difference do not depend on which comes first.
+    // pathway: P112
+    fn is(&self, other: &Operand<'_>) -> bool {
+        let place = |o: &Operand<'_>| (o.start, o.strides, o.contiguous, o.vectors);
+        std::ptr::eq(self.data, other.data) && place(self) == place(other)
+    }
+
     /// Rows in memory of one item, and their width.
     fn matrix(&self, k: usize) -> (usize, usize) {
         match self.contiguous {
@@ -47,10 +61,19 @@ impl Operand<'_> {
         rows * width.next_multiple_of(align)
     }
 
-    /// The items `items`, as one rectangle.
-    fn items<R: Runtime>(&self, g: &Gpu<R>, items: Range<usize>, k: usize, align: usize) -> Result<Block> {
+    /// Where an item starts, and the distance of its rows.
+    fn item(&self, item: usize, k: usize) -> (usize, usize) {
         let (rows, width) = self.matrix(k);
-        cut(g, self.data, self.start, width, items.start * rows..items.end * rows, 0..width, align)
+        let (row, stride) = self.strides.unwrap_or((width, rows * width));
+        (self.start + item * stride, row)
+    }
+
+    /// The items `items`, as one rectangle; several of them follow each other.
+    fn items<R: Runtime>(&self, g: &Gpu<R>, items: Range<usize>, k: usize, align: usize) -> Result<Block> {
+        debug_assert!(items.len() == 1 || self.strides.is_none());
+        let (rows, width) = self.matrix(k);
+        let (start, row) = self.item(items.start, k);
+        cut(g, self.data, start, row, 0..items.len() * rows, 0..width, align)
     }
 
     /// The vectors `vectors` of item `item` over the elements `range` of K.
@@ -63,12 +86,12 @@ impl Operand<'_> {
         range: Range<usize>,
         align: usize,
     ) -> Result<Block> {
-        let (rows, width) = self.matrix(k);
         let (r, c) = match self.contiguous {
             Contiguous::K => (vectors, range),
             Contiguous::Vectors => (range, vectors),
         };
-        cut(g, self.data, self.start + item * rows * width, width, r, c, align)
+        let (start, row) = self.item(item, k);
+        cut(g, self.data, start, row, r, c, align)
     }
 }
 
@@ -87,30 +110,39 @@ pub(crate) fn contract<R: Runtime>(
         return Ok(());
     }
     let limit = g.max_elements::<f32>();
-    let tiled = suits_tiles(m, n, k);
-    let align = if tiled { 4 } else { 1 };
-    let waiting = levels(k) * if tiled { tile_elements(2) } else { m * n };
-    let item = a.padded(k, align).max(b.padded(k, align)).max(m * n).max(1);
+    let kind = Kind::of(m, n, k);
+    let (a_align, b_align) = kind.aligns(&a, &b);
+    let waiting = match kind {
+        Kind::Tiles => levels(k) * tile_elements(2),
+        Kind::Tall => k.div_ceil(LEAF) * m * n,
+        Kind::Cells => levels(k) * m * n,
+    };
+    let item = a.padded(k, a_align).max(b.padded(k, b_align)).max(m * n).max(1);
     if item.max(waiting) > limit {
         for at in 0..batch {
             panels(g, rule, a, b, at, k, out)?;
         }
         return Ok(());
     }
-    let group = limit / item.max(if tiled { 1 } else { waiting });
+    let together = a.strides.is_none() && b.strides.is_none();
+    let group = if together { limit / item.max(if kind == Kind::Tiles { 1 } else { waiting }) } else { 1 };
+    let symmetric = kind == Kind::Tiles && a.is(&b);
     for start in (0..batch).step_by(group) {
         let items = start..(start + group).min(batch);
+        let a_block = a.items(g, items.clone(), k, a_align)?;
+        let b_block = if symmetric { a_block.clone() } else { b.items(g, items.clone(), k, b_align)? };
         let work = Dense {
             rule,
-            a: a.items(g, items.clone(), k, align)?,
-            b: b.items(g, items.clone(), k, align)?,
+            a: a_block,
+            b: b_block,
             a_contiguous: a.contiguous,
             b_contiguous: b.contiguous,
             batch: items.len(),
             m,
             n,
             k,
-            tiled,
+            kind,
+            symmetric,
         };
         let target = out.view_out(g, items.start * m * n..items.end * m * n)?;
         work.run(g, In { handle: target.handle.clone(), len: target.len })?;
@@ -195,7 +227,8 @@ fn panel<R: Runtime>(
             m,
             n,
             k: range.len(),
-            tiled,
+            kind: if tiled { Kind::Tiles } else { Kind::Cells },
+            symmetric: false,
         };
         work.run(g, In { handle: sum.clone(), len: target.len })?;
         let mut level = 0;
@@ -228,13 +261,48 @@ struct Dense {
     m: usize,
     n: usize,
     k: usize,
-    tiled: bool,
+    kind: Kind,
+    /// Both operands are the same: of square tiles of the result only those up to the diagonal are computed.
+    symmetric: bool,
+}
+
+/// Which kernel.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Tiles,
+    Tall,
+    Cells,
+}
+
+impl Kind {
+    fn of(m: usize, n: usize, k: usize) -> Self {
+        if suits_tiles(m, n, k) {
+            Kind::Tiles
+        } else if k > 0 && m.min(n) <= FEW && m.max(n) >= TALL {
+            Kind::Tall
+        } else {
+            Kind::Cells
+        }
+    }
+
+    /// To how many elements rows of `a` and of `b` are padded.
+    fn aligns(self, a: &Operand<'_>, b: &Operand<'_>) -> (usize, usize) {
+        match self {
+            Kind::Tiles => (4, 4),
+            Kind::Tall if a.vectors > b.vectors => (tall_align(a.contiguous), 1),
+            Kind::Tall => (1, tall_align(b.contiguous)),
+            Kind::Cells => (1, 1),
+        }
+    }
 }
 
 impl Dense {
     fn run<R: Runtime>(&self, g: &Gpu<R>, target: In) -> Result<()> {
-        let least = self.least(g)?;
-        if self.tiled { self.tiles(g, &least, target) } else { self.cells(g, &least, target) }
+        match self.kind {
+            Kind::Tiles => self.tiles(g, &self.least(g)?, target),
+            Kind::Tall => self.tall(g, &target),
+            Kind::Cells => self.cells(g, &self.least(g)?, target),
+        }
     }
 
     /// Dimensions for a kernel that sees operands in vectors of `width`.
@@ -342,13 +410,20 @@ impl Dense {
 
     fn tiles_as<R: Runtime>(&self, g: &Gpu<R>, choice: Choice, least: &In, target: In) -> Result<()> {
         let leaves = self.k.div_ceil(LEAF);
-        if !choice.split {
-            return self.squares(g, choice, least, &target, leaves);
+        if choice.split {
+            let len = self.batch * leaves * self.m * self.n;
+            let parts = In { handle: g.alloc_one::<f32>(len)?, len };
+            self.squares(g, choice, least, &parts, 1)?;
+            self.join(g, &parts, &target)?;
+        } else {
+            self.squares(g, choice, least, &target, leaves)?;
         }
-        let len = self.batch * leaves * self.m * self.n;
-        let parts = In { handle: g.alloc_one::<f32>(len)?, len };
-        self.squares(g, choice, least, &parts, 1)?;
-        let cells = self.m * self.n;
+        if self.symmetric { self.mirror(g, &target) } else { Ok(()) }
+    }
+
+    /// Joins leaves that were summed apart: `parts` is (item, leaf, cell).
+    fn join<R: Runtime>(&self, g: &Gpu<R>, parts: &In, target: &In) -> Result<()> {
+        let (leaves, cells) = (self.k.div_ceil(LEAF), self.m * self.n);
         g.guard("matmul: join", 0, || {
             // SAFETY: the kernel's bound is the number of cells; `parts` holds each of them once a leaf.
             unsafe {
@@ -384,6 +459,7 @@ impl Dense {
             quads: choice.quads,
             ragged: !self.k.is_multiple_of(TILE_K),
             prefetch: choice.prefetch,
+            lower: self.symmetric,
             rule: self.rule,
         };
         let cubes = self.count(choice.quads) * self.k.div_ceil(LEAF) / leaves_each;
@@ -470,5 +546,8 @@ fn suits_tiles(m: usize, n: usize, k: usize) -> bool {
     k > 0 && m.min(n) >= 8 && m * n >= 2048
 }
 
+mod tall;
 #[cfg(test)]
 mod tests;
+
+use tall::tall_align;

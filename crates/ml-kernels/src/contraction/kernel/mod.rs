@@ -1,12 +1,15 @@
 //! Contractions on GPUs: the pieces that all kernels share.
 //!
 //! [`launch`] cuts the work so that every binding fits, asks [`guard`] for the least exponents, and runs the tiled kernel
-//! ([`tile`]) or, for few cells, one unit a cell ([`cells`]). None of the cuts changes the order in which a cell is summed.
+//! ([`tile`]), for a tall operand with few vectors the one that reads it once ([`tall`]) or, for few cells, one unit a cell
+//! ([`cells`]). None of the cuts changes the order in which a cell is summed.
 
 mod blocks;
 mod cells;
 mod guard;
 pub(crate) mod launch;
+mod mirror;
+mod tall;
 mod tile;
 
 use cubecl::prelude::*;
@@ -43,6 +46,8 @@ struct TilePlan {
     ragged: bool,
     /// Whether the next tile is fetched before this one is used: faster where registers are the compiler's to give.
     prefetch: bool,
+    /// Whether squares right of the diagonal are left out.
+    lower: bool,
     rule: Rule,
 }
 

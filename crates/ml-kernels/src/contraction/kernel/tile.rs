@@ -288,105 +288,110 @@ pub(super) fn tiles<N: Size>(
         let band_rows = at_most(8usize, rows - band * 8usize);
         let row = (band * 8usize + in_band % band_rows) * square;
         let col = in_band / band_rows * square;
-
-        let unit = UNIT_POS as usize;
-        let lane = unit % 32usize;
-        let group = unit / 32usize;
-        let tx = lane % 8usize + 8usize * (group % 2usize);
-        let ty = lane / 8usize + 4usize * (group / 2usize);
-        let for_a = unit < 128usize;
-        let part_unit = unit % 128usize;
-        let pa = Place {
-            base: item * shape.a_item as usize,
-            stride: shape.a_stride as usize,
-            first: row,
-            vectors: if comptime!(plan.a == Contiguous::K) { m } else { shape.a_stride as usize * 4usize },
-            k,
-        };
-        let pb = Place {
-            base: item * shape.b_item as usize,
-            stride: shape.b_stride as usize,
-            first: col,
-            vectors: if comptime!(plan.b == Contiguous::K) { n } else { shape.b_stride as usize * 4usize },
-            k,
-        };
-        let pins = Pins4 { nz: V4::new(nz), one: V4::new(one), minus_one: V4::new(crate::num::neg(one)) };
-        let mut acc = Array::<V4>::new(cells);
-        let mut hold = Array::<V4>::new(4usize);
-        let tiles = k.div_ceil(comptime!(TILE_K));
-        let first_leaf = part * leaves_each;
-        let last_leaf = at_most(first_leaf + leaves_each, leaves);
-        let last_tile = at_most(last_leaf * LEAF_TILES, tiles);
-        if comptime!(plan.prefetch) {
-            let tile = tile_at(first_leaf * LEAF_TILES, tiles, comptime!(plan.rule.arm));
-            fetch_both(a, b, &mut hold, &pa, &pb, tile, part_unit, for_a, plan);
-            stash_both(&mut sa, &mut sb, &hold, part_unit, for_a, plan);
-            sync_cube();
+        let mut wanted = true.runtime();
+        if comptime!(plan.lower) {
+            wanted = col <= row;
         }
-        for leaf in first_leaf..last_leaf {
-            #[unroll]
-            for x in 0..cells {
-                acc[x] = V4::new(0.0f32);
-            }
-            let plain = plain_here(least, &shape, item, row, col, leaf, plan);
-            let turns = Turns {
-                from: leaf * LEAF_TILES,
-                end: at_most((leaf + 1usize) * LEAF_TILES, tiles),
-                last: last_tile,
-                tiles,
-                ty,
-                tx,
-                part_unit,
-                for_a,
+        if wanted {
+            let unit = UNIT_POS as usize;
+            let lane = unit % 32usize;
+            let group = unit / 32usize;
+            let tx = lane % 8usize + 8usize * (group % 2usize);
+            let ty = lane / 8usize + 4usize * (group / 2usize);
+            let for_a = unit < 128usize;
+            let part_unit = unit % 128usize;
+            let pa = Place {
+                base: item * shape.a_item as usize,
+                stride: shape.a_stride as usize,
+                first: row,
+                vectors: if comptime!(plan.a == Contiguous::K) { m } else { shape.a_stride as usize * 4usize },
+                k,
             };
-            if plain {
-                add_leaf(a, b, &mut sa, &mut sb, &mut acc, &mut hold, &pa, &pb, &turns, &pins, false, plan);
-            } else {
-                add_leaf(a, b, &mut sa, &mut sb, &mut acc, &mut hold, &pa, &pb, &turns, &pins, true, plan);
+            let pb = Place {
+                base: item * shape.b_item as usize,
+                stride: shape.b_stride as usize,
+                first: col,
+                vectors: if comptime!(plan.b == Contiguous::K) { n } else { shape.b_stride as usize * 4usize },
+                k,
+            };
+            let pins = Pins4 { nz: V4::new(nz), one: V4::new(one), minus_one: V4::new(crate::num::neg(one)) };
+            let mut acc = Array::<V4>::new(cells);
+            let mut hold = Array::<V4>::new(4usize);
+            let tiles = k.div_ceil(comptime!(TILE_K));
+            let first_leaf = part * leaves_each;
+            let last_leaf = at_most(first_leaf + leaves_each, leaves);
+            let last_tile = at_most(last_leaf * LEAF_TILES, tiles);
+            if comptime!(plan.prefetch) {
+                let tile = tile_at(first_leaf * LEAF_TILES, tiles, comptime!(plan.rule.arm));
+                fetch_both(a, b, &mut hold, &pa, &pb, tile, part_unit, for_a, plan);
+                stash_both(&mut sa, &mut sb, &hold, part_unit, for_a, plan);
+                sync_cube();
             }
-            // Joined leaves wait as a binary counter: level i holds 2^i of them.
-            let done = leaf - first_leaf;
-            let is_last = leaf + 1usize == last_leaf;
-            let mut level = 0usize;
-            let mut rest = done;
-            while rest != 0usize && (is_last || rest % 2usize == 1usize) {
-                if rest % 2usize == 1usize {
-                    #[unroll]
-                    for x in 0..cells {
-                        let at = ((level * slots + slot) * cells + x) * comptime!(UNITS as usize) + unit;
-                        acc[x] = add4(waiting[at], acc[x], &pins, comptime!(plan.rule));
-                    }
-                }
-                level += 1usize;
-                rest /= 2usize;
-            }
-            if !is_last {
+            for leaf in first_leaf..last_leaf {
                 #[unroll]
                 for x in 0..cells {
-                    waiting[((level * slots + slot) * cells + x) * comptime!(UNITS as usize) + unit] = acc[x];
+                    acc[x] = V4::new(0.0f32);
+                }
+                let plain = plain_here(least, &shape, item, row, col, leaf, plan);
+                let turns = Turns {
+                    from: leaf * LEAF_TILES,
+                    end: at_most((leaf + 1usize) * LEAF_TILES, tiles),
+                    last: last_tile,
+                    tiles,
+                    ty,
+                    tx,
+                    part_unit,
+                    for_a,
+                };
+                if plain {
+                    add_leaf(a, b, &mut sa, &mut sb, &mut acc, &mut hold, &pa, &pb, &turns, &pins, false, plan);
+                } else {
+                    add_leaf(a, b, &mut sa, &mut sb, &mut acc, &mut hold, &pa, &pb, &turns, &pins, true, plan);
+                }
+                // Joined leaves wait as a binary counter: level i holds 2^i of them.
+                let done = leaf - first_leaf;
+                let is_last = leaf + 1usize == last_leaf;
+                let mut level = 0usize;
+                let mut rest = done;
+                while rest != 0usize && (is_last || rest % 2usize == 1usize) {
+                    if rest % 2usize == 1usize {
+                        #[unroll]
+                        for x in 0..cells {
+                            let at = ((level * slots + slot) * cells + x) * comptime!(UNITS as usize) + unit;
+                            acc[x] = add4(waiting[at], acc[x], &pins, comptime!(plan.rule));
+                        }
+                    }
+                    level += 1usize;
+                    rest /= 2usize;
+                }
+                if !is_last {
+                    #[unroll]
+                    for x in 0..cells {
+                        waiting[((level * slots + slot) * cells + x) * comptime!(UNITS as usize) + unit] = acc[x];
+                    }
                 }
             }
-        }
-        let base = (item * parts + part) * m * n;
-        #[unroll]
-        for i in 0..comptime!(4 * quads) {
-            let r = row + comptime!((i / 4) * 64 + i % 4) + ty * 4usize;
-            if r < m {
-                #[unroll]
-                for j in 0..quads {
-                    let v = acc[comptime!(i * quads + j)];
-                    let at = col + (comptime!(j * 16) + tx) * 4usize;
+            let base = (item * parts + part) * m * n;
+            #[unroll]
+            for i in 0..comptime!(4 * quads) {
+                let r = row + comptime!((i / 4) * 64 + i % 4) + ty * 4usize;
+                if r < m {
                     #[unroll]
-                    for q in 0..comptime!(4 / width) {
-                        if at + comptime!(q * width) < n {
-                            let mut out = Vector::<f32, N>::new(v[comptime!(q * width)]);
-                            if comptime!(width == 4) {
-                                #[unroll]
-                                for e in 1..4usize {
-                                    out[e] = v[e];
+                    for j in 0..quads {
+                        let v = acc[comptime!(i * quads + j)];
+                        let at = col + (comptime!(j * 16) + tx) * 4usize;
+                        #[unroll]
+                        for q in 0..comptime!(4 / width) {
+                            if at + comptime!(q * width) < n {
+                                let mut out = Vector::<f32, N>::new(v[comptime!(q * width)]);
+                                if comptime!(width == 4) {
+                                    #[unroll]
+                                    for e in 1..4usize {
+                                        out[e] = v[e];
+                                    }
                                 }
+                                c[(base + r * n + at + comptime!(q * width)) / comptime!(width)] = out;
                             }
-                            c[(base + r * n + at + comptime!(q * width)) / comptime!(width)] = out;
                         }
                     }
                 }

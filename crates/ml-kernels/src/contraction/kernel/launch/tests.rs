@@ -23,7 +23,7 @@ impl Whole<'_> {
         let [batch, m, n, k] = self.dims;
         let block = |x: &Buffer<f32>, vectors| {
             let data = x.chunks("x", device).expect("lives here");
-            let operand = Operand { data, start: 0, contiguous: self.contiguous, vectors };
+            let operand = Operand { data, start: 0, strides: None, contiguous: self.contiguous, vectors };
             operand.items(g, 0..batch, k, align).expect("fits")
         };
         Dense {
@@ -36,7 +36,8 @@ impl Whole<'_> {
             m,
             n,
             k,
-            tiled: align > 1,
+            kind: if align > 1 { Kind::Tiles } else { Kind::Cells },
+            symmetric: false,
         }
     }
 }
