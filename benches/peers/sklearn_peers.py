@@ -49,6 +49,7 @@ MAX_OTHERS = 0.05
 MAX_REFUSED = 60
 LEFT_OUT: list[str] = []
 KMEANS_ITERATIONS = 20
+LIBRARY = f"scikit-learn {sklearn.__version__}"
 
 
 def idx(raw: bytes) -> np.ndarray:
@@ -110,7 +111,7 @@ def measure(name: str, shape: str, work) -> None:
         "shape": shape,
         "value": float(f"{statistics.median(walls):.4g}"),
         "unit": "s",
-        "peer": f"scikit-learn {sklearn.__version__}",
+        "peer": LIBRARY,
         "threads": usable_cores(),
         "date": datetime.date.today().isoformat(),
     }

@@ -2,6 +2,7 @@
 //! other libraries need for the same work.
 
 mod contractions;
+mod decompositions;
 mod estimators;
 #[cfg(feature = "peers")]
 mod matrixmultiply_peer;

@@ -7,6 +7,7 @@ use ml_kernels::matmul::{Layout, matmul};
 use ml_kernels::{Buffer, Device, Element, distances, histogram, reduce, scatter_add, sort};
 
 use crate::contractions::contractions;
+use crate::decompositions::decompositions;
 
 /// How large the workloads are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -146,6 +147,7 @@ pub fn workloads(device: &Device, size: Size, filter: &str) -> Result<Vec<Worklo
         all.push(elementwise(device, "map standardise", n, (Expr::input(0) - Expr::input(1)) / Expr::input(2))?);
         all.push(elementwise(device, "map exp", n, (Expr::input(0) + Expr::input(1) * Expr::input(2)).exp())?);
     }
+    all.extend(decompositions(device, size, filter)?);
     Ok(all)
 }
 

@@ -45,6 +45,12 @@ pub enum Error {
         /// Its value.
         value: f32,
     },
+    /// A system of equations has no unique solution.
+    #[error("matrix is singular: pivot {pivot} is zero")]
+    Singular {
+        /// Index of the first pivot that is zero.
+        pivot: usize,
+    },
     /// The caller cancelled the work.
     #[error("cancelled during {during}")]
     Cancelled {

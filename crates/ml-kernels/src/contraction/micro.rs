@@ -12,7 +12,7 @@ use super::vector::{Portable, Vector, flush};
 /// The vectors that this machine has. Values are made by [`Isa::detect`] and [`Isa::all`] alone, so a variant proves that
 /// the machine has its instructions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Isa {
+pub(crate) enum Isa {
     /// AVX-512.
     #[cfg(target_arch = "x86_64")]
     Wide,
@@ -26,12 +26,12 @@ pub(super) enum Isa {
 impl Isa {
     /// The fastest of this machine.
     // pathway: P37
-    pub(super) fn detect() -> Isa {
+    pub(crate) fn detect() -> Isa {
         Self::all()[0]
     }
 
     /// All that this machine has, the fastest first.
-    pub(super) fn all() -> &'static [Isa] {
+    pub(crate) fn all() -> &'static [Isa] {
         #[cfg(target_arch = "x86_64")]
         {
             if std::is_x86_feature_detected!("avx512f") && std::is_x86_feature_detected!("avx2") {

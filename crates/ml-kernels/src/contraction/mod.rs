@@ -13,6 +13,8 @@ mod pack;
 pub(crate) mod testing;
 mod vector;
 
+pub(crate) use micro::Isa;
+
 use crate::num::{Pins, add};
 use crate::num::{canon, mul, sub};
 use crate::sabotage::Arm;

@@ -1,4 +1,4 @@
-//! Conformance cases of `cholesky`, `cholesky_solve` and `symmetric_eigen`.
+//! Conformance cases of `cholesky`, `cholesky_solve` and `symmetric_eigen`, and what the others' cases are made of.
 
 use super::*;
 use crate::conformance::{Case, bytes, limited, scramble};
@@ -8,7 +8,7 @@ pub(super) fn unit(seed: u32, i: usize) -> f32 {
     (scramble(seed.wrapping_mul(0x9e37_79b9).wrapping_add(i as u32)) >> 8) as f32 / 8_388_608.0 - 1.0
 }
 
-fn power(exponent: i32) -> f32 {
+pub(super) fn power(exponent: i32) -> f32 {
     f32::from_bits(((exponent + 127) as u32) << 23)
 }
 
@@ -23,6 +23,36 @@ pub(super) fn symmetric(n: usize, seed: u32, diagonal: f32, scale: impl Fn(usize
         }
     }
     a
+}
+
+/// The (m, n) matrices on which decompositions are compared: ordinary, full of ties, far apart in scale, tiny, of low rank.
+pub(super) const KINDS: [&str; 5] = ["plain", "ties", "wide", "tiny", "repeated"];
+
+pub(super) fn matrix(kind: &str, m: usize, n: usize) -> Vec<f32> {
+    let at = |i: usize, j: usize| {
+        let raw = unit(33, i * n + j);
+        match kind {
+            "ties" => (raw * 2.0).round(),
+            // Rows and columns from 1e-18 to 1e18.
+            "wide" => {
+                raw * power((scramble(i as u32) % 61) as i32 - 30) * power((scramble(!j as u32) % 61) as i32 - 30)
+            }
+            "tiny" => raw * power(-120),
+            "repeated" => unit(34, i * n + j / 2),
+            _ => raw,
+        }
+    };
+    (0..m * n).map(|k| ml_core::canon::canon(at(k / n.max(1), k % n.max(1)))).collect()
+}
+
+/// A result, or the one failure that an input is meant to have.
+pub(super) fn outcome_of(result: Result<Vec<u8>>) -> Result<Vec<u8>> {
+    match result {
+        Err(Error::Singular { pivot }) => Ok(bytes(&[u32::MAX, pivot as u32])),
+        Err(Error::NonFinite { index, .. }) => Ok(bytes(&[u32::MAX - 1, index as u32])),
+        Err(Error::Data(DataError::NonFinite { row, col, .. })) => Ok(bytes(&[u32::MAX - 2, row as u32, col as u32])),
+        other => other,
+    }
 }
 
 fn outcome(factor: Result<Vec<f32>>) -> Result<Vec<u8>> {
@@ -69,13 +99,12 @@ fn solution(name: &str, n: usize, nrhs: usize, scale: impl Fn(usize) -> i32, sma
     }
 }
 
-fn eigen_case(n: usize, small: bool) -> Case {
-    let a = symmetric(n, 21, 0.0, |_| 0);
+fn eigen_case(name: &str, n: usize, a: Vec<f32>, small: bool) -> Case {
     let same = a.clone();
     let join = |values: Vec<f32>, vectors: Vec<f32>| bytes(&[values, vectors].concat());
     Case {
         op: "symmetric_eigen",
-        name: format!("{n}{}", if small { " limited" } else { "" }),
+        name: format!("{name} {n}{}", if small { " limited" } else { "" }),
         run: Box::new(move |device| {
             let device = limited(device, small);
             let (values, vectors) = symmetric_eigen(&device, &Buffer::upload(&device, &a)?, n)?;
@@ -83,7 +112,7 @@ fn eigen_case(n: usize, small: bool) -> Case {
         }),
         reference: Box::new(move || {
             let wide: Vec<f64> = same.iter().map(|&x| f64::from(x)).collect();
-            let found = eigen::decompose(&wide, n, |_| n).and_then(|e| eigen::to_single(&e));
+            let found = eigen_reference::decompose(&wide, n).and_then(|found| eigen::to_single(&found).ok());
             found.map(|(values, vectors)| join(values, vectors)).unwrap_or_default()
         }),
     }
@@ -105,10 +134,14 @@ pub(crate) fn cases() -> Vec<Case> {
         cases.push(factor("indefinite", 90, symmetric(90, 4, 3.0, plain), small));
         cases.push(solution("plain", 71, 5, plain, small));
         cases.push(solution("subnormal", 90, 3, hostile, small));
-        cases.push(eigen_case(40, small));
+        cases.push(eigen_case("plain", 40, symmetric(40, 21, 0.0, plain), small));
     }
-    cases.push(eigen_case(0, false));
-    cases.push(eigen_case(1, false));
+    for n in [0usize, 1, 2, 33] {
+        cases.push(eigen_case("plain", n, symmetric(n, 21, 0.0, plain), false));
+    }
+    for kind in KINDS {
+        cases.push(eigen_case(kind, 170, matrix(kind, 170, 170), false));
+    }
     let mut flat = vec![1.0f32; 9];
     cases.push(factor("first column repeated", 3, flat.clone(), false));
     flat[0] = -1.0;
@@ -121,6 +154,9 @@ pub(crate) fn cases() -> Vec<Case> {
     for (n, nrhs) in [(0, 3), (3, 0), (1, 1), (33, 1), (64, 40), (20, 300)] {
         cases.push(solution("plain", n, nrhs, plain, false));
     }
+    cases.extend(lu::conformance::cases());
+    cases.extend(qr::conformance::cases());
+    cases.extend(svd::conformance::cases());
     // Beyond one leaf.
     cases.push(factor("two leaves", 1056, symmetric(1056, 6, 700.0, plain), false));
     cases.push(solution("three leaves", 2200, 1, |i| -(i as i32 / 300), false));

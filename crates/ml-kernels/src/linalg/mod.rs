@@ -1,11 +1,24 @@
-//! Dense linear algebra: Cholesky factorisation and solve, eigenvectors of symmetric matrices.
+//! Dense linear algebra: Cholesky, LU, QR, SVD, triangular systems, least squares, eigenvectors of symmetric matrices.
 
 pub(crate) mod conformance;
+mod dense;
 mod eigen;
+mod eigen_reference;
 mod host;
+mod householder;
 #[cfg(feature = "gpu")]
 mod kernel;
+mod lstsq;
+mod lstsq_reference;
+mod lu;
+mod plain;
+mod qr;
 mod reference;
+mod rotations;
+mod svd;
+mod triangular;
+mod tridiagonal;
+mod vectors;
 
 use ml_core::{DataError, Error, Result};
 
@@ -13,6 +26,12 @@ use crate::buffer::Buffer;
 #[cfg(feature = "gpu")]
 use crate::buffer::Chunks;
 use crate::device::{Device, on_device};
+
+pub use lstsq::{Lstsq, lstsq};
+pub use lu::{Lu, SignLogDet, determinant, inverse, lu, slogdet, solve};
+pub use qr::qr;
+pub use svd::{Svd, singular_values, svd};
+pub use triangular::{Triangle, triangular_solve};
 
 /// The first pivot that is not positive and finite.
 #[derive(Debug, Clone, Copy)]
@@ -126,7 +145,7 @@ pub fn cholesky_solve(device: &Device, l: &Buffer<f32>, b: &Buffer<f32>, n: usiz
 ///
 /// # Errors
 /// [`Error::NonFinite`] if the triangle holds a value that is not finite or an eigenvalue exceeds single precision;
-/// [`Error::NoConvergence`] after 50 iterations for one eigenvalue; [`DataError::Shape`]; [`DataError::TooLarge`]; a
+/// [`Error::NoConvergence`] after 50 n iterations; [`DataError::Shape`]; [`DataError::TooLarge`]; a
 /// device failure.
 ///
 /// # Bit identity
@@ -201,5 +220,7 @@ fn decompose(device: &Device, a: &[f64], n: usize, keep: impl FnOnce(&[f64]) -> 
     on_device!(device, host(h) => h.install(|| eigen::decompose(a, n, keep)), gpu(_g) => eigen::decompose(a, n, keep))
 }
 
+#[cfg(test)]
+mod decomposition_tests;
 #[cfg(test)]
 mod tests;

@@ -119,7 +119,13 @@ fn signs_and_order_in_single_precision() {
 #[test]
 // pathway test: P82
 fn threads_change_no_bit_of_a_shared_decomposition() {
-    let n = 300;
+    // Step by step, and by panels.
+    for n in [300, 1030] {
+        threads_change_no_bit(n);
+    }
+}
+
+fn threads_change_no_bit(n: usize) {
     let a = wide(&symmetric(n, 77, 0.0, |_| 0));
     let one = symmetric_eigen_f64(&Device::host_with_threads(1).expect("one thread"), &a, n).expect("converges");
     for threads in [2, 7, 64] {
