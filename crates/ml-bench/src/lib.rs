@@ -9,6 +9,7 @@ mod matrixmultiply_peer;
 mod peers;
 mod quiet;
 mod record;
+mod reductions;
 mod workloads;
 
 pub use estimators::estimators;

@@ -8,6 +8,7 @@ use ml_kernels::{Buffer, Device, Element, distances, histogram, reduce, scatter_
 
 use crate::contractions::contractions;
 use crate::decompositions::decompositions;
+use crate::reductions::reductions;
 
 /// How large the workloads are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -50,7 +51,8 @@ pub struct Workload {
     pub shape: String,
     /// What is recorded.
     pub unit: Unit,
-    /// Bytes that must move at the least: each input read once, each output written once.
+    /// Bytes that must move at the least: each input read once (twice where a first pass must end before the second can
+    /// begin), each output written once.
     pub bytes: f64,
     /// Products and sums that must be made; 0 where memory is the floor.
     pub flops: f64,
@@ -120,6 +122,8 @@ pub fn workloads(device: &Device, size: Size, filter: &str) -> Result<Vec<Worklo
         let n = pick(1 << 12, 1 << 26, 1 << 28);
         all.push(sum(device, n)?);
     }
+    let n = pick(1 << 12, 1 << 26, 1 << 28);
+    all.extend(reductions(device, n, pick(1 << 12, 1 << 24, 1 << 28), wanted)?);
     if wanted("squared_distances") {
         let n = pick(64, 2048, 8192);
         all.push(squared_distances(device, n, n, pick(16, 256, 256))?);

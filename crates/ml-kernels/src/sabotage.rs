@@ -9,7 +9,8 @@ pub enum Arm {
     /// Nothing is broken.
     #[default]
     None,
-    /// Clause `values`: subnormals are stored as they come (`map`, sums, contractions).
+    /// Clause `values`: subnormals are stored as they come (`map`, sums, cumulative
+    /// sums, contractions).
     KeepSubnormals,
     /// Clause `operations`: a product and a sum become one fused operation (contractions).
     FuseProducts,
@@ -25,7 +26,8 @@ pub enum Arm {
     RoughElementary,
     /// Clause `contractions`: descending order inside a leaf (contractions, distances).
     DescendingLeaf,
-    /// Clause `sums`: lanes joined serially instead of by the tree (sums).
+    /// Clause `sums`: lanes joined serially instead of by the tree, runs carried on instead of begun anew (sums and what is
+    /// made of them, cumulative sums).
     SerialLanes,
     /// Clause `scatter`: float additions in index order instead of integers (scatter-add).
     FloatScatter,

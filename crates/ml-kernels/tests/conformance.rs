@@ -6,7 +6,7 @@ use ml_kernels::conformance::{Outcome, cases, compare, test_devices};
 
 /// `cargo xtask validate` runs the same comparison as a step of its own and leaves this test out by name.
 #[test]
-// pathway test: P56, P59, P65, P69, P86, P88
+// pathway test: P56, P59, P65, P69, P86, P88, P100
 fn every_device_gives_the_bytes_of_the_reference() {
     let mut devices = test_devices();
     for threads in [1, 2, 7, 64] {

@@ -104,10 +104,16 @@ pub(crate) fn cases() -> Vec<Case> {
     }
     // Odd and even numbers of columns, few and many, rows around a chunk of sums, blocks of one row and of several.
     for (rows, cols) in [(1, 1), (1, 2), (40, 31), (1025, 3), (127, 33), (130, 300), (2049, 70), (3, 2050), (0, 3)] {
-        cases.push(sums(&everything, rows, cols, false, false));
+        cases.push(sums(&everything, rows, cols, false, false, true));
+        // The same along rows, of few and many whole chunks, and of one that is none.
+        cases.push(sums(&everything, cols, rows, false, false, false));
     }
-    cases.push(sums(&everything, 200, 9, true, false));
-    cases.push(sums(&everything, 1100, 40, true, true));
+    cases.push(sums(&everything, 2, 9 * 1024, false, false, false));
+    cases.push(sums(&everything, 1, 18 * 1024 + 1, false, false, false));
+    for down in [false, true] {
+        cases.push(sums(&everything, 200, 9, true, false, down));
+        cases.push(sums(&everything, 1100, 40, true, true, down));
+    }
     cases.push(many("columns", x.clone() * r.clone() - c.clone(), 1400, 4004));
     cases.push(many("flat", x.clone() * x.clone() - x.clone(), 1, 5_500_003));
     cases
@@ -134,8 +140,8 @@ fn many(name: &str, expr: Expr, rows: usize, cols: usize) -> Case {
     }
 }
 
-/// Sums of the columns of an expression, of one input as it is, and of a constant.
-fn sums(expr: &Expr, rows: usize, cols: usize, wide: bool, small_limits: bool) -> Case {
+/// Sums of the columns, or else the rows, of an expression, of one input as it is, and of a constant.
+fn sums(expr: &Expr, rows: usize, cols: usize, wide: bool, small_limits: bool, down: bool) -> Case {
     let exprs = [expr.clone(), Expr::input(2), Expr::constant(0.1), Expr::input(0) * Expr::input(1)];
     let data =
         [finite(rows * cols, 5, wide), finite(cols, 6, wide), finite(rows, 7, wide), finite(rows * cols, 8, wide)];
@@ -144,13 +150,16 @@ fn sums(expr: &Expr, rows: usize, cols: usize, wide: bool, small_limits: bool) -
         format!("{rows}x{cols}{}{}", if wide { " wide" } else { "" }, if small_limits { " limited" } else { "" });
     let (d, e) = (data.clone(), exprs.clone());
     Case {
-        op: "map_col_sums",
+        op: if down { "map_col_sums" } else { "map_row_sums" },
         name,
         run: Box::new(move |device| {
             let device = limited(device, small_limits);
             let b = d.iter().map(|v| Buffer::upload(&device, v)).collect::<Result<Vec<_>>>()?;
             let operands = [Operand::Full(&b[0]), Operand::Row(&b[1]), Operand::Col(&b[2]), Operand::Full(&b[3])];
-            let sums = col_sums(&device, &e, &operands, &scalars, rows, cols)?;
+            let sums = match down {
+                true => col_sums(&device, &e, &operands, &scalars, rows, cols)?,
+                false => row_sums(&device, &e, &operands, &scalars, rows, cols)?,
+            };
             Ok(sums.iter().map(|s| Ok(bytes(&s.read()?))).collect::<Result<Vec<_>>>()?.concat())
         }),
         reference: Box::new(move || {
@@ -164,7 +173,10 @@ fn sums(expr: &Expr, rows: usize, cols: usize, wide: bool, small_limits: bool) -
                 let program = expr.compile().expect("conformance expressions are short");
                 let (n_inputs, n_scalars) = (program.n_inputs, program.n_scalars);
                 let x = reference::run(&program, &inputs[..n_inputs], &scalars[..n_scalars], rows, cols);
-                bytes(&crate::reduce::reference_col_sums(&x, rows, cols))
+                bytes(&match down {
+                    true => crate::reduce::reference_col_sums(&x, rows, cols),
+                    false => crate::reduce::reference_row_sums(&x, rows, cols),
+                })
             });
             sums.collect::<Vec<_>>().concat()
         }),
@@ -195,7 +207,7 @@ mod tests {
 
     #[test]
     fn sums_are_finite() {
-        for case in cases().iter().filter(|case| case.op == "map_col_sums") {
+        for case in cases().iter().filter(|case| case.op.ends_with("_sums")) {
             let words = (case.reference)();
             let finite =
                 |word: &[u8]| u32::from_le_bytes([word[0], word[1], word[2], word[3]]) & 0x7f80_0000 != 0x7f80_0000;

@@ -17,7 +17,7 @@ use crate::buffer::Chunks;
 use crate::device::{Backend, Device, on_device};
 
 pub use expr::Expr;
-pub use sums::col_sums;
+pub use sums::{col_sums, row_sums};
 
 use expr::Program;
 

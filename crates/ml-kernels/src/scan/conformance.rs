@@ -28,6 +28,7 @@ pub(crate) fn cases() -> Vec<Case> {
     for n in [1, 1024, 1025, 5000, 20_001] {
         cases.push(case(n, true, true));
     }
+    cases.extend(super::cumulative::conformance::cases());
     cases
 }
 

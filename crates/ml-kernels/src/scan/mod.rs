@@ -1,12 +1,15 @@
-//! Exclusive prefix sums of unsigned integers.
+//! Scans: exclusive prefix sums of unsigned integers, cumulative sums of floats.
 
 pub(crate) mod conformance;
+mod cumulative;
 mod host;
 #[cfg(feature = "gpu")]
 mod kernel;
 mod reference;
 
 use ml_core::Result;
+
+pub use cumulative::{cumulative_sum, row_cumulative_sums};
 
 use crate::buffer::Buffer;
 use crate::device::{Device, on_device};

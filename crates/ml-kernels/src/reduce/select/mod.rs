@@ -25,7 +25,7 @@ pub enum Order {
 
 impl Order {
     /// What a key is combined with (exclusive or) so that the chosen end becomes the least.
-    fn flip(self) -> u32 {
+    pub(super) fn flip(self) -> u32 {
         match self {
             Order::Smallest => 0,
             Order::Largest => u32::MAX,

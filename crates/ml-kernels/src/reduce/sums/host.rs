@@ -94,13 +94,19 @@ fn rows_loop<const FLUSH: bool, const SERIAL: bool>(x: &[f32], cols: usize, firs
             _ if cols <= LANES => fill_short::<LANES, FLUSH>(x, cols, first, lanes),
             _ => fill_long::<FLUSH>(x, cols, first, lanes),
         }
-        if SERIAL {
-            for (sum, lanes) in sums.iter_mut().zip(lanes.chunks(LANES)) {
-                *sum = lanes[1..].iter().fold(lanes[0], |sum, &lane| plus::<FLUSH>(sum, lane));
-            }
-        } else {
-            join::<FLUSH>(lanes, sums);
+        join_each::<FLUSH, SERIAL>(lanes, width, sums);
+    }
+}
+
+/// Joins the lanes of each chunk, `width` of them.
+#[inline(always)]
+fn join_each<const FLUSH: bool, const SERIAL: bool>(lanes: &mut [f32], width: usize, sums: &mut [f32]) {
+    if SERIAL {
+        for (sum, lanes) in sums.iter_mut().zip(lanes.chunks(width)) {
+            *sum = lanes[1..].iter().fold(lanes[0], |sum, &lane| plus::<FLUSH>(sum, lane));
         }
+    } else {
+        join::<FLUSH>(lanes, sums);
     }
 }
 
@@ -145,17 +151,59 @@ fn fill_long<const FLUSH: bool>(x: &[f32], cols: usize, first: usize, lanes: &mu
     for (i, out) in lanes.as_chunks_mut::<LANES>().0.iter_mut().enumerate() {
         let (row, chunk) = ((first + i) / chunks, (first + i) % chunks);
         let part = &x[row * cols + chunk * CHUNK..row * cols + ((chunk + 1) * CHUNK).min(cols)];
-        let (steps, rest) = part.as_chunks::<LANES>();
-        let mut sums = [0.0f32; LANES];
-        for step in steps {
-            for lane in 0..LANES {
-                sums[lane] = plus::<FLUSH>(sums[lane], step[lane]);
-            }
+        fill_chunk::<FLUSH>(part, out);
+    }
+}
+
+/// The lanes of one chunk.
+#[inline(always)]
+fn fill_chunk<const FLUSH: bool>(chunk: &[f32], out: &mut [f32; LANES]) {
+    let (steps, rest) = chunk.as_chunks::<LANES>();
+    let mut sums = [0.0f32; LANES];
+    for step in steps {
+        for lane in 0..LANES {
+            sums[lane] = plus::<FLUSH>(sums[lane], step[lane]);
         }
-        *out = sums;
-        for (lane, &value) in out.iter_mut().zip(rest) {
-            *lane = plus::<FLUSH>(*lane, value);
+    }
+    *out = sums;
+    for (lane, &value) in out.iter_mut().zip(rest) {
+        *lane = plus::<FLUSH>(*lane, value);
+    }
+}
+
+/// The sum of each of `chunks`, wherever they lie, of at most CHUNK elements.
+pub(in super::super) fn chunk_sums(chunks: &[&[f32]], sums: &mut [f32], arm: Arm) {
+    match arm {
+        Arm::KeepSubnormals => chunks_task_kept(chunks, sums),
+        Arm::SerialLanes => chunks_task_serial(chunks, sums),
+        _ => chunks_task(chunks, sums),
+    }
+}
+
+#[multiversion(targets = "simd")]
+fn chunks_task(chunks: &[&[f32]], sums: &mut [f32]) {
+    chunks_loop::<true, false>(chunks, sums);
+}
+
+#[multiversion(targets = "simd")]
+fn chunks_task_kept(chunks: &[&[f32]], sums: &mut [f32]) {
+    chunks_loop::<false, false>(chunks, sums);
+}
+
+#[multiversion(targets = "simd")]
+fn chunks_task_serial(chunks: &[&[f32]], sums: &mut [f32]) {
+    chunks_loop::<true, true>(chunks, sums);
+}
+
+#[inline(always)]
+fn chunks_loop<const FLUSH: bool, const SERIAL: bool>(chunks: &[&[f32]], sums: &mut [f32]) {
+    let mut lanes = [0.0f32; BLOCK];
+    for (chunks, sums) in chunks.chunks(BLOCK / LANES).zip(sums.chunks_mut(BLOCK / LANES)) {
+        let lanes = &mut lanes[..sums.len() * LANES];
+        for (chunk, lanes) in chunks.iter().zip(lanes.as_chunks_mut::<LANES>().0) {
+            fill_chunk::<FLUSH>(chunk, lanes);
         }
+        join_each::<FLUSH, SERIAL>(lanes, LANES, sums);
     }
 }
 
@@ -268,6 +316,58 @@ fn join_cols<const FLUSH: bool>(lanes: &mut [f32], width: usize) {
         }
         half /= 2;
     }
+}
+
+/// Whole chunks that are computed before their trees are summed at once.
+const GROUP: usize = 8;
+
+/// Elements, more or less, that one task of [`mapped_row_sums`] computes and adds up.
+const MAPPED_TASK: usize = 1 << 14;
+
+/// The sums of the rows of each output of an element-wise program, the matrix having a row and a column at least.
+pub(crate) fn mapped_row_sums(call: Call<'_>, outputs: Vec<u32>, rows: usize, cols: usize) -> Vec<Vec<f32>> {
+    let per_row = cols.div_ceil(CHUNK);
+    let block_rows = (map::BLOCK / cols).clamp(1, rows);
+    let plan = Plan::with_blocks(call, outputs, [rows, cols], [block_rows, cols.min(map::BLOCK)]);
+    // A block is a few whole rows, or one chunk of a row.
+    let block = |b: usize| {
+        let (row, col) = (b / per_row * block_rows, b % per_row * CHUNK);
+        Block { row, rows: block_rows.min(rows - row), col, cols: CHUNK.min(cols - col) }
+    };
+    let blocks = rows.div_ceil(block_rows) * per_row;
+    let per_task = (MAPPED_TASK / (block_rows * cols.min(CHUNK))).max(1);
+    let parts: Vec<Vec<Vec<f32>>> = (0..blocks.div_ceil(per_task))
+        .into_par_iter()
+        .map_init(
+            || (plan.registers(), vec![vec![0.0f32; GROUP * CHUNK]; plan.outputs()]),
+            |(registers, values), task| {
+                let mut sums = vec![Vec::new(); plan.outputs()];
+                let (mut next, end) = (task * per_task, ((task + 1) * per_task).min(blocks));
+                while next < end {
+                    // Whole chunks lie behind each other like the rows of a matrix.
+                    let Block { rows: tall, cols: wide, .. } = block(next);
+                    let whole = |b: &usize| *b < end && tall == 1 && wide == CHUNK && block(*b).cols == CHUNK;
+                    let count = (next..next + GROUP).take_while(whole).count().max(1);
+                    for i in 0..count {
+                        let mut out: Vec<&mut [f32]> = values.iter_mut().map(|v| &mut v[i * CHUNK..]).collect();
+                        plan.evaluate(&block(next + i), registers, &mut out);
+                    }
+                    for (sums, values) in sums.iter_mut().zip(&*values) {
+                        let first = sums.len();
+                        sums.resize(first + count * tall, 0.0f32);
+                        rows_task(&values[..count * tall * wide], wide, 0, &mut sums[first..]);
+                    }
+                    next += count;
+                }
+                sums
+            },
+        )
+        .collect();
+    let sums_of = |output: usize| {
+        let sums: Vec<f32> = parts.iter().flat_map(|part| &part[output]).copied().collect();
+        if per_row == 1 { sums } else { row_sums(&sums, rows, per_row, Arm::None) }
+    };
+    (0..plan.outputs()).map(sums_of).collect()
 }
 
 /// The sums of the columns of each output of an element-wise program.

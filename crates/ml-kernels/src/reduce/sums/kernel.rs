@@ -3,9 +3,9 @@
 use cubecl::prelude::*;
 
 use super::launch::{NARROW, PARTS, TILE};
-use super::{CHUNK, LANES};
+use super::{CHUNK, LANES, Term};
 use crate::device::gpu::CUBE;
-use crate::num::{Pins, add, add_exact_range};
+use crate::num::{Pins, add, add_exact_range, mul, mul_exact_range, neg};
 use crate::sabotage::Arm;
 
 type V4 = Vector<f32, Const<4>>;
@@ -13,8 +13,35 @@ type V4 = Vector<f32, Const<4>>;
 /// `a + b`, canonical unless the arm keeps subnormals.
 #[cube]
 // pathway: P6
-fn plus(a: f32, b: f32, p: Pins, #[comptime] arm: Arm) -> f32 {
+pub(crate) fn plus(a: f32, b: f32, p: Pins, #[comptime] arm: Arm) -> f32 {
     if comptime!(arm == Arm::KeepSubnormals) { add_exact_range(a, b, p) } else { add(a, b, p) }
+}
+
+/// `sum` and what element `x` adds to it.
+///
+/// Of squares little has to be flushed (clause `flush`): the square of a difference up to 2^-126 is zero once canonical,
+/// whatever became of the difference, and sums of values that are 0 or above 2^-126 are such values again.
+#[cube]
+fn take(sum: f32, x: f32, centre: f32, p: Pins, #[comptime] term: Term, #[comptime] arm: Arm) -> f32 {
+    if comptime!(term == Term::Element) {
+        plus(sum, x, p, arm)
+    } else if comptime!(arm == Arm::KeepSubnormals) {
+        let d = add_exact_range(x, neg(centre), p);
+        add_exact_range(sum, mul_exact_range(d, d, p), p)
+    } else {
+        let d = add_exact_range(x, neg(centre), p);
+        add_exact_range(sum, mul(d, d, p), p)
+    }
+}
+
+/// The centre of row or column `i`, where there are centres.
+#[cube]
+fn centre_of(centres: &Array<f32>, i: u32, #[comptime] term: Term) -> f32 {
+    let mut centre = 0.0f32;
+    if comptime!(term == Term::SquaredDeviation) {
+        centre = centres[i as usize];
+    }
+    centre
 }
 
 /// The tree over `n` neighbouring values, `n` a power of two, or one after the other where the arm says so.
@@ -40,24 +67,28 @@ fn join(values: &mut Array<f32>, #[comptime] n: u32, p: Pins, #[comptime] arm: A
 
 /// One unit a row of at most [`NARROW`] elements: each is a lane of its own, and lanes without elements are +0.
 #[cube(launch_unchecked)]
+#[expect(clippy::too_many_arguments, reason = "a kernel's arguments are its bindings")]
 pub(super) fn narrow_rows(
     x: &Array<f32>,
+    centres: &Array<f32>,
     out: &mut Array<f32>,
     items: u32,
     cols: u32,
     nz: f32,
     one: f32,
+    #[comptime] term: Term,
     #[comptime] arm: Arm,
 ) {
     let item = ABSOLUTE_POS as u32;
     if item < items {
         let p = Pins { nz, one };
+        let centre = centre_of(centres, item, term);
         let mut lanes = Array::<f32>::new(NARROW);
         #[unroll]
         for lane in 0..comptime!(NARROW as u32) {
             let mut sum = 0.0f32;
             if lane < cols {
-                sum = plus(sum, x[(item * cols + lane) as usize], p, arm);
+                sum = take(sum, x[(item * cols + lane) as usize], centre, p, term, arm);
             }
             lanes[lane as usize] = sum;
         }
@@ -70,6 +101,7 @@ pub(super) fn narrow_rows(
 #[expect(clippy::too_many_arguments, reason = "a kernel's arguments are its bindings")]
 pub(super) fn row_chunks(
     x: &Array<f32>,
+    centres: &Array<f32>,
     out: &mut Array<f32>,
     items: u32,
     per_row: u32,
@@ -78,13 +110,13 @@ pub(super) fn row_chunks(
     last_len: u32,
     nz: f32,
     one: f32,
+    #[comptime] term: Term,
     #[comptime] arm: Arm,
 ) {
     let p = Pins { nz, one };
     let unit = UNIT_POS;
     let lane = unit % 32;
     let tile = CUBE_POS as u32 * TILE;
-    // One more than the lanes, so that units that read along different chunks meet different banks.
     let mut lanes = SharedMemory::<f32>::new(comptime!((TILE * 33) as usize));
     #[unroll]
     for round in 0..comptime!(TILE / 8) {
@@ -95,30 +127,64 @@ pub(super) fn row_chunks(
             let place = first_chunk + item;
             let row = place / per_row;
             let chunk = place - row * per_row;
+            let centre = centre_of(centres, row, term);
             let at = row * cols + (chunk - first_chunk) * comptime!(CHUNK as u32) + lane;
             let mut len = comptime!(CHUNK as u32).runtime();
             if chunk + 1 == per_row {
                 len = last_len;
             }
-            let steps = (len + 31 - lane) / 32;
-            let blocks = steps / 8;
-            for block in 0..blocks {
-                let mut values = Array::<f32>::new(8usize);
-                #[unroll]
-                for i in 0..8u32 {
-                    values[i as usize] = x[(at + (block * 8 + i) * 32) as usize];
-                }
-                #[unroll]
-                for i in 0..8u32 {
-                    sum = plus(sum, values[i as usize], p, arm);
-                }
-            }
-            for step in blocks * 8..steps {
-                sum = plus(sum, x[(at + step * 32) as usize], p, arm);
-            }
+            sum = lane_sum(x, at, len, lane, centre, p, term, arm);
         }
         lanes[(slot * 33 + lane) as usize] = sum;
     }
+    join_tile(out, &lanes, tile, items, p, arm);
+}
+
+/// Lane `lane` of a chunk of `len` elements, the first of its own at `at`.
+#[cube]
+#[expect(clippy::too_many_arguments, reason = "a chunk, a lane of it, and what is summed")]
+pub(in super::super) fn lane_sum(
+    x: &Array<f32>,
+    at: u32,
+    len: u32,
+    lane: u32,
+    centre: f32,
+    p: Pins,
+    #[comptime] term: Term,
+    #[comptime] arm: Arm,
+) -> f32 {
+    let mut sum = 0.0f32;
+    let steps = (len + 31 - lane) / 32;
+    let blocks = steps / 8;
+    for block in 0..blocks {
+        let mut values = Array::<f32>::new(8usize);
+        #[unroll]
+        for i in 0..8u32 {
+            values[i as usize] = x[(at + (block * 8 + i) * 32) as usize];
+        }
+        #[unroll]
+        for i in 0..8u32 {
+            sum = take(sum, values[i as usize], centre, p, term, arm);
+        }
+    }
+    for step in blocks * 8..steps {
+        sum = take(sum, x[(at + step * 32) as usize], centre, p, term, arm);
+    }
+    sum
+}
+
+/// Joins the lanes of TILE chunks, those of a chunk 33 words after those of the one before: one more than the lanes, so
+/// that units that read along different chunks meet different banks.
+#[cube]
+pub(in super::super) fn join_tile(
+    out: &mut Array<f32>,
+    lanes: &SharedMemory<f32>,
+    tile: u32,
+    items: u32,
+    p: Pins,
+    #[comptime] arm: Arm,
+) {
+    let unit = UNIT_POS;
     sync_cube();
     if comptime!(arm == Arm::SerialLanes) {
         if unit < TILE && tile + unit < items {
@@ -145,6 +211,7 @@ pub(super) fn row_chunks(
 #[expect(clippy::too_many_arguments, reason = "a kernel's arguments are its bindings")]
 pub(super) fn vector_chunks(
     x: &Array<V4>,
+    centres: &Array<f32>,
     out: &mut Array<f32>,
     items: u32,
     per_row: u32,
@@ -153,6 +220,7 @@ pub(super) fn vector_chunks(
     last_len: u32,
     nz: f32,
     one: f32,
+    #[comptime] term: Term,
     #[comptime] arm: Arm,
 ) {
     let p = Pins { nz, one };
@@ -170,6 +238,7 @@ pub(super) fn vector_chunks(
         let place = first_chunk + item;
         let row = place / per_row;
         let chunk = place - row * per_row;
+        let centre = centre_of(centres, row, term);
         // In vectors from here on: rows and chunks are whole vectors.
         let at = (row * cols + (chunk - first_chunk) * comptime!(CHUNK as u32)) / 4 + part;
         let mut len = comptime!(CHUNK as u32 / 4).runtime();
@@ -189,7 +258,7 @@ pub(super) fn vector_chunks(
                 let value = values[i as usize];
                 #[unroll]
                 for lane in 0..4usize {
-                    lanes[lane] = plus(lanes[lane], value[lane], p, arm);
+                    lanes[lane] = take(lanes[lane], value[lane], centre, p, term, arm);
                 }
             }
         }
@@ -197,7 +266,7 @@ pub(super) fn vector_chunks(
             let value = x[(at + step * 8) as usize];
             #[unroll]
             for lane in 0..4usize {
-                lanes[lane] = plus(lanes[lane], value[lane], p, arm);
+                lanes[lane] = take(lanes[lane], value[lane], centre, p, term, arm);
             }
         }
     }
@@ -238,12 +307,14 @@ fn join_parts(
 #[expect(clippy::too_many_arguments, reason = "a kernel's arguments are its bindings")]
 pub(super) fn col_chunks(
     x: &Array<f32>,
+    centres: &Array<f32>,
     out: &mut Array<f32>,
     items: u32,
     cols: u32,
     rows: u32,
     nz: f32,
     one: f32,
+    #[comptime] term: Term,
     #[comptime] arm: Arm,
 ) {
     let p = Pins { nz, one };
@@ -260,6 +331,7 @@ pub(super) fn col_chunks(
     if item < items {
         let chunk = item / cols;
         let column = item - chunk * cols;
+        let centre = centre_of(centres, column, term);
         let first = chunk * comptime!(CHUNK as u32) + part * 4;
         let end = min(rows, (chunk + 1) * comptime!(CHUNK as u32));
         let mut steps = 0u32;
@@ -277,14 +349,15 @@ pub(super) fn col_chunks(
             #[unroll]
             for i in 0..16u32 {
                 let lane = comptime!((i % 4) as usize);
-                lanes[lane] = plus(lanes[lane], values[i as usize], p, arm);
+                lanes[lane] = take(lanes[lane], values[i as usize], centre, p, term, arm);
             }
         }
         for step in pairs * 4..steps {
             #[unroll]
             for lane in 0..4u32 {
                 let row = first + step * 32 + lane;
-                lanes[lane as usize] = plus(lanes[lane as usize], x[(row * cols + column) as usize], p, arm);
+                let value = x[(row * cols + column) as usize];
+                lanes[lane as usize] = take(lanes[lane as usize], value, centre, p, term, arm);
             }
         }
         // The step in which the rows end between the four lanes.
@@ -292,7 +365,8 @@ pub(super) fn col_chunks(
         for lane in 0..4u32 {
             let row = first + steps * 32 + lane;
             if row < end {
-                lanes[lane as usize] = plus(lanes[lane as usize], x[(row * cols + column) as usize], p, arm);
+                let value = x[(row * cols + column) as usize];
+                lanes[lane as usize] = take(lanes[lane as usize], value, centre, p, term, arm);
             }
         }
     }
@@ -322,6 +396,7 @@ pub(super) fn col_chunks(
 #[expect(clippy::too_many_arguments, reason = "a kernel's arguments are its bindings")]
 pub(super) fn carry_lanes(
     x: &Array<f32>,
+    centres: &Array<f32>,
     lanes: &mut Array<f32>,
     rows: u32,
     first: u32,
@@ -330,6 +405,7 @@ pub(super) fn carry_lanes(
     width: u32,
     nz: f32,
     one: f32,
+    #[comptime] term: Term,
     #[comptime] arm: Arm,
 ) {
     let i = ABSOLUTE_POS as u32;
@@ -337,13 +413,14 @@ pub(super) fn carry_lanes(
         let p = Pins { nz, one };
         let lane = i / width;
         let column = i - lane * width;
+        let centre = centre_of(centres, column, term);
         let mut sum = 0.0f32;
         if first > 0 {
             sum = lanes[i as usize];
         }
         let mut row = (lane + 32 - first % 32) % 32;
         while row < rows {
-            sum = plus(sum, x[(row * cols + offset + column) as usize], p, arm);
+            sum = take(sum, x[(row * cols + offset + column) as usize], centre, p, term, arm);
             row += 32;
         }
         lanes[i as usize] = sum;

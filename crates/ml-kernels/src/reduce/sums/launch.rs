@@ -1,19 +1,21 @@
 //! Launching the kernels of sums: which one suits a shape, level by level until one value is left.
 
+use std::ops::Range;
+
 use cubecl::prelude::*;
 use cubecl::server::Handle;
 use ml_core::Result;
 
 use super::super::runs::{Run, runs};
 use super::kernel::{carry_lanes, col_chunks, join_lanes, narrow_rows, row_chunks, vector_chunks};
-use super::{CHUNK, LANES};
+use super::{CHUNK, LANES, Term};
 use crate::buffer::{Chunks, In};
 use crate::device::gpu::{CUBE, Gpu};
 use crate::num::Pins;
 use crate::sabotage::Arm;
 
 /// Chunks, or columns, that one workgroup adds up.
-pub(super) const TILE: u32 = 32;
+pub(in super::super) const TILE: u32 = 32;
 
 /// Units that share a chunk, or a column, after each has joined its own lanes.
 pub(super) const PARTS: u32 = CUBE / TILE;
@@ -21,51 +23,97 @@ pub(super) const PARTS: u32 = CUBE / TILE;
 /// Longest row that one unit adds up alone.
 pub(super) const NARROW: usize = 8;
 
+/// What is summed.
+#[derive(Clone, Copy)]
+pub(super) enum Terms<'a> {
+    /// The elements.
+    Elements,
+    /// The squares of the elements' distances from the centre of their row or column.
+    Deviations(&'a Chunks<f32>),
+}
+
+impl Terms<'_> {
+    fn term(self) -> Term {
+        match self {
+            Terms::Elements => Term::Element,
+            Terms::Deviations(_) => Term::SquaredDeviation,
+        }
+    }
+
+    /// The centres of `range`; where there are none, something to bind in their place.
+    fn centres<R: Runtime>(self, g: &Gpu<R>, view: &In, range: Range<usize>) -> Result<In> {
+        match self {
+            Terms::Elements => Ok(In { handle: view.handle.clone(), len: view.len }),
+            Terms::Deviations(centres) => centres.view(g, range),
+        }
+    }
+}
+
 pub(super) fn row_sums<R: Runtime>(
     g: &Gpu<R>,
     x: &Chunks<f32>,
+    terms: Terms<'_>,
     rows: usize,
     cols: usize,
     arm: Arm,
 ) -> Result<Chunks<f32>> {
     let mut cols = cols;
-    let mut sums = row_level(g, x, rows, cols, arm)?;
+    let mut sums = row_level(g, x, terms, rows, cols, arm)?;
     while cols > CHUNK {
         cols = cols.div_ceil(CHUNK);
-        sums = row_level(g, &sums, rows, cols, arm)?;
+        sums = row_level(g, &sums, Terms::Elements, rows, cols, arm)?;
     }
     Ok(sums)
 }
 
 /// The chunk sums of each row: (rows, cols) to (rows, ceil(cols / CHUNK)).
-fn row_level<R: Runtime>(g: &Gpu<R>, x: &Chunks<f32>, rows: usize, cols: usize, arm: Arm) -> Result<Chunks<f32>> {
-    let out = Chunks::alloc(g, rows * cols.div_ceil(CHUNK))?;
+fn row_level<R: Runtime>(
+    g: &Gpu<R>,
+    x: &Chunks<f32>,
+    terms: Terms<'_>,
+    rows: usize,
+    cols: usize,
+    arm: Arm,
+) -> Result<Chunks<f32>> {
+    let per_row = cols.div_ceil(CHUNK);
+    let out = Chunks::alloc(g, rows * per_row)?;
     for run in runs(rows, cols, CHUNK, g.max_elements::<f32>()) {
         let view = x.view(g, run.elements.clone())?;
+        let centres = terms.centres(g, &view, run.items.start / per_row..(run.items.end - 1) / per_row + 1)?;
         let result = out.view_out(g, run.items.clone())?;
-        g.guard("row_sums", 0, || launch_rows(g, &view, result.arg(), &run, cols, arm))?;
+        let operands = (&view, &centres, terms.term());
+        g.guard("row_sums", 0, || launch_rows(g, operands, result.arg(), &run, cols, arm))?;
         out.commit(g, result)?;
     }
     Ok(out)
 }
 
-fn launch_rows<R: Runtime>(g: &Gpu<R>, view: &In, result: ArrayArg<R>, run: &Run, cols: usize, arm: Arm) {
+fn launch_rows<R: Runtime>(
+    g: &Gpu<R>,
+    (view, centres, term): (&In, &In, Term),
+    result: ArrayArg<R>,
+    run: &Run,
+    cols: usize,
+    arm: Arm,
+) {
     let items = run.items.len();
     let (nz, one) = (Pins::HOST.nz, Pins::HOST.one);
     if cols <= NARROW {
-        // SAFETY: unit `i` below `items` reads the `cols` elements of row `i` and writes element `i`; the run has
-        // `items` rows.
+        // SAFETY: unit `i` below `items` reads the `cols` elements of row `i` and its centre, and writes element `i`; the
+        // run has `items` rows.
         unsafe {
             narrow_rows::launch_unchecked::<R>(
                 g.client(),
                 g.grid(items, CUBE as usize),
                 CubeDim::new_1d(CUBE),
                 view.arg(),
+                centres.arg(),
                 result,
                 items as u32,
                 cols as u32,
                 nz,
                 one,
+                term,
                 arm,
             );
         }
@@ -78,13 +126,14 @@ fn launch_rows<R: Runtime>(g: &Gpu<R>, view: &In, result: ArrayArg<R>, run: &Run
     let (items, per_row, cols_mod, first) = (items as u32, per_row as u32, cols as u32, run.first_chunk as u32);
     if cols.is_multiple_of(4) && arm != Arm::SerialLanes {
         // SAFETY: chunk `i` below `items` lies within the run's elements by construction of `runs`, as do its vectors
-        // because rows and chunks are whole vectors; one unit writes element `i`.
+        // because rows and chunks are whole vectors; the centres are those of its rows; one unit writes element `i`.
         unsafe {
             vector_chunks::launch_unchecked::<R>(
                 g.client(),
                 grid,
                 CubeDim::new_1d(CUBE),
                 view.arg_vec(4),
+                centres.arg(),
                 result,
                 items,
                 per_row,
@@ -93,6 +142,7 @@ fn launch_rows<R: Runtime>(g: &Gpu<R>, view: &In, result: ArrayArg<R>, run: &Run
                 last_len,
                 nz,
                 one,
+                term,
                 arm,
             );
         }
@@ -104,6 +154,7 @@ fn launch_rows<R: Runtime>(g: &Gpu<R>, view: &In, result: ArrayArg<R>, run: &Run
                 grid,
                 CubeDim::new_1d(CUBE),
                 view.arg(),
+                centres.arg(),
                 result,
                 items,
                 per_row,
@@ -112,6 +163,7 @@ fn launch_rows<R: Runtime>(g: &Gpu<R>, view: &In, result: ArrayArg<R>, run: &Run
                 last_len,
                 nz,
                 one,
+                term,
                 arm,
             );
         }
@@ -121,28 +173,36 @@ fn launch_rows<R: Runtime>(g: &Gpu<R>, view: &In, result: ArrayArg<R>, run: &Run
 pub(super) fn col_sums<R: Runtime>(
     g: &Gpu<R>,
     x: &Chunks<f32>,
+    terms: Terms<'_>,
     rows: usize,
     cols: usize,
     arm: Arm,
 ) -> Result<Chunks<f32>> {
     let mut rows = rows;
-    let mut sums = col_level(g, x, rows, cols, arm)?;
+    let mut sums = col_level(g, x, terms, rows, cols, arm)?;
     while rows > CHUNK {
         rows = rows.div_ceil(CHUNK);
-        sums = col_level(g, &sums, rows, cols, arm)?;
+        sums = col_level(g, &sums, Terms::Elements, rows, cols, arm)?;
     }
     Ok(sums)
 }
 
 /// The chunk sums of each column: (rows, cols) to (ceil(rows / CHUNK), cols).
-fn col_level<R: Runtime>(g: &Gpu<R>, x: &Chunks<f32>, rows: usize, cols: usize, arm: Arm) -> Result<Chunks<f32>> {
+fn col_level<R: Runtime>(
+    g: &Gpu<R>,
+    x: &Chunks<f32>,
+    terms: Terms<'_>,
+    rows: usize,
+    cols: usize,
+    arm: Arm,
+) -> Result<Chunks<f32>> {
     let chunks = rows.div_ceil(CHUNK);
     let out = Chunks::alloc(g, chunks * cols)?;
     let limit = g.max_elements::<f32>();
     let chunk_rows = rows.min(CHUNK);
     let Some(per_run) = std::num::NonZero::new(limit / chunk_rows.saturating_mul(cols)) else {
         for chunk in 0..chunks {
-            carried_chunk(g, x, chunk * CHUNK..((chunk + 1) * CHUNK).min(rows), cols, arm, &out, chunk)?;
+            carried_chunk(g, x, terms, chunk * CHUNK..((chunk + 1) * CHUNK).min(rows), cols, arm, &out, chunk)?;
         }
         return Ok(out);
     };
@@ -150,6 +210,7 @@ fn col_level<R: Runtime>(g: &Gpu<R>, x: &Chunks<f32>, rows: usize, cols: usize, 
         let end = (first + per_run.get()).min(chunks);
         let run_rows = first * CHUNK..(end * CHUNK).min(rows);
         let view = x.view(g, run_rows.start * cols..run_rows.end * cols)?;
+        let centres = terms.centres(g, &view, 0..cols)?;
         let result = out.view_out(g, first * cols..end * cols)?;
         g.guard("col_sums", 0, || {
             // SAFETY: column `i` below `items` of all chunks' columns lies within the run's rows, which the kernel
@@ -160,12 +221,14 @@ fn col_level<R: Runtime>(g: &Gpu<R>, x: &Chunks<f32>, rows: usize, cols: usize, 
                     g.grid((end - first) * cols, TILE as usize),
                     CubeDim::new_1d(CUBE),
                     view.arg(),
+                    centres.arg(),
                     result.arg(),
                     ((end - first) * cols) as u32,
                     cols as u32,
                     run_rows.len() as u32,
                     Pins::HOST.nz,
                     Pins::HOST.one,
+                    terms.term(),
                     arm,
                 );
             }
@@ -176,10 +239,12 @@ fn col_level<R: Runtime>(g: &Gpu<R>, x: &Chunks<f32>, rows: usize, cols: usize, 
 }
 
 /// The sums of one chunk of rows that no binding holds: a few rows at a time, lanes kept in memory between launches.
+#[expect(clippy::too_many_arguments, reason = "the state of the level that it is a part of")]
 fn carried_chunk<R: Runtime>(
     g: &Gpu<R>,
     x: &Chunks<f32>,
-    rows: std::ops::Range<usize>,
+    terms: Terms<'_>,
+    rows: Range<usize>,
     cols: usize,
     arm: Arm,
     out: &Chunks<f32>,
@@ -200,8 +265,9 @@ fn carried_chunk<R: Runtime>(
                 (row * cols + left..row * cols + left + width, 0)
             };
             let view = x.view(g, part)?;
+            let centres = terms.centres(g, &view, left..left + width)?;
             let at = Carried { rows: end - row, first: row - rows.start, cols, offset, width };
-            g.guard("col_sums", 0, || at.launch(g, &view, &lanes, arm))?;
+            g.guard("col_sums", 0, || at.launch(g, (&view, &centres, terms.term()), &lanes, arm))?;
         }
         let result = out.view_out(g, chunk * cols + left..chunk * cols + left + width)?;
         g.guard("col_sums", 0, || {
@@ -237,15 +303,16 @@ struct Carried {
 }
 
 impl Carried {
-    fn launch<R: Runtime>(&self, g: &Gpu<R>, view: &In, lanes: &Handle, arm: Arm) {
-        // SAFETY: the view holds `rows` rows of `cols` elements, or the strip of one; unit `i` below LANES * width reads
-        // and writes lane value `i` alone.
+    fn launch<R: Runtime>(&self, g: &Gpu<R>, (view, centres, term): (&In, &In, Term), lanes: &Handle, arm: Arm) {
+        // SAFETY: the view holds `rows` rows of `cols` elements, or the strip of one; the centres are those of its
+        // columns; unit `i` below LANES * width reads and writes lane value `i` alone.
         unsafe {
             carry_lanes::launch_unchecked::<R>(
                 g.client(),
                 g.grid(LANES * self.width, CUBE as usize),
                 CubeDim::new_1d(CUBE),
                 view.arg(),
+                centres.arg(),
                 ArrayArg::from_raw_parts(lanes.clone(), LANES * self.width),
                 self.rows as u32,
                 self.first as u32,
@@ -254,6 +321,7 @@ impl Carried {
                 self.width as u32,
                 Pins::HOST.nz,
                 Pins::HOST.one,
+                term,
                 arm,
             );
         }

@@ -10,17 +10,37 @@ mod reference;
 
 use ml_core::Result;
 
-pub(crate) use self::host::mapped_col_sums;
-pub(crate) use self::reference::col_sums as reference_col_sums;
+pub(super) use self::host::chunk_sums;
+pub(crate) use self::host::{mapped_col_sums, mapped_row_sums};
+#[cfg(feature = "gpu")]
+pub(crate) use self::kernel::plus;
+#[cfg(feature = "gpu")]
+pub(super) use self::kernel::{join_tile, lane_sum};
+#[cfg(feature = "gpu")]
+pub(super) use self::launch::TILE;
+pub(crate) use self::reference::{
+    col_sums as reference_col_sums, row_sums as reference_row_sums, sum as reference_sum,
+};
 use super::elements;
 use crate::buffer::Buffer;
 use crate::device::{Device, on_device};
+use crate::map::{self, Expr, Operand};
 
 /// Elements of a chunk.
-const CHUNK: usize = 1024;
+pub(super) const CHUNK: usize = 1024;
 
 /// Lanes of a chunk: element `i` belongs to lane `i % LANES`.
-const LANES: usize = 32;
+pub(super) const LANES: usize = 32;
+
+/// What an element adds to a sum.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[cfg(feature = "gpu")]
+pub(super) enum Term {
+    /// Itself.
+    Element,
+    /// The square of its distance from a centre.
+    SquaredDeviation,
+}
 
 /// The sum of all elements: shape (1). No elements give +0.
 ///
@@ -62,7 +82,7 @@ pub fn row_sums(device: &Device, x: &Buffer<f32>, rows: usize, cols: usize) -> R
             let x = x.host("x")?;
             Ok(Buffer::from_host(device, h.install(|| host::row_sums(x, rows, cols, arm))))
         },
-        gpu(g) => Ok(Buffer::from_chunks(device, launch::row_sums(g, x.chunks("x", device)?, rows, cols, arm)?)))
+        gpu(g) => Ok(Buffer::from_chunks(device, launch::row_sums(g, x.chunks("x", device)?, launch::Terms::Elements, rows, cols, arm)?)))
 }
 
 /// The sum of each column of `x`, shape (rows, cols): shape (cols). Columns without rows sum to +0.
@@ -86,5 +106,51 @@ pub fn col_sums(device: &Device, x: &Buffer<f32>, rows: usize, cols: usize) -> R
             let x = x.host("x")?;
             Ok(Buffer::from_host(device, h.install(|| host::col_sums(x, rows, cols, arm))))
         },
-        gpu(g) => Ok(Buffer::from_chunks(device, launch::col_sums(g, x.chunks("x", device)?, rows, cols, arm)?)))
+        gpu(g) => Ok(Buffer::from_chunks(device, launch::col_sums(g, x.chunks("x", device)?, launch::Terms::Elements, rows, cols, arm)?)))
+}
+
+/// For each row of `x`, shape (rows, cols) with a row and a column at least, the sum of the squares of its elements'
+/// distances from the row's element of `centres`: shape (rows).
+pub(super) fn row_deviations(
+    device: &Device,
+    x: &Buffer<f32>,
+    centres: &Buffer<f32>,
+    rows: usize,
+    cols: usize,
+) -> Result<Buffer<f32>> {
+    on_device!(device,
+    host(_h) => {
+        let squares = (Expr::input(0) - Expr::input(1)).square();
+        one(map::row_sums(device, &[squares], &[Operand::Full(x), Operand::Col(centres)], &[], rows, cols)?)
+    },
+    gpu(g) => {
+        let terms = launch::Terms::Deviations(centres.chunks("centres", device)?);
+        let sums = launch::row_sums(g, x.chunks("x", device)?, terms, rows, cols, device.arm())?;
+        Ok(Buffer::from_chunks(device, sums))
+    })
+}
+
+/// [`row_deviations`] of columns: shape (cols).
+pub(super) fn col_deviations(
+    device: &Device,
+    x: &Buffer<f32>,
+    centres: &Buffer<f32>,
+    rows: usize,
+    cols: usize,
+) -> Result<Buffer<f32>> {
+    on_device!(device,
+    host(_h) => {
+        let squares = (Expr::input(0) - Expr::input(1)).square();
+        one(map::col_sums(device, &[squares], &[Operand::Full(x), Operand::Row(centres)], &[], rows, cols)?)
+    },
+    gpu(g) => {
+        let terms = launch::Terms::Deviations(centres.chunks("centres", device)?);
+        let sums = launch::col_sums(g, x.chunks("x", device)?, terms, rows, cols, device.arm())?;
+        Ok(Buffer::from_chunks(device, sums))
+    })
+}
+
+/// The one buffer that a call with one expression gives.
+fn one(mut sums: Vec<Buffer<f32>>) -> Result<Buffer<f32>> {
+    Ok(sums.pop().expect("one expression has one result"))
 }

@@ -5,7 +5,7 @@ use crate::num::{Pins, add};
 
 /// The sum of a list.
 // pathway: P43
-pub(super) fn sum(x: &[f32]) -> f32 {
+pub(crate) fn sum(x: &[f32]) -> f32 {
     let mut list: Vec<f32> = x.chunks(CHUNK).map(chunk_sum).collect();
     while list.len() > 1 {
         list = list.chunks(CHUNK).map(chunk_sum).collect();
@@ -29,7 +29,7 @@ fn chunk_sum(chunk: &[f32]) -> f32 {
     lanes[0]
 }
 
-pub(super) fn row_sums(x: &[f32], rows: usize, cols: usize) -> Vec<f32> {
+pub(crate) fn row_sums(x: &[f32], rows: usize, cols: usize) -> Vec<f32> {
     (0..rows).map(|r| sum(&x[r * cols..(r + 1) * cols])).collect()
 }
 
