@@ -97,7 +97,8 @@ fn host_constants(out: &mut File) {
 
 fn render() -> String {
     let mut out = File::new(
-        "//! Constants of `exp` and `ln`, derived and checked by `tests/constants.rs`: generated, do not edit.\n",
+        "//! Constants of `exp` and `ln`, derived and checked by `tests/constants.rs`: generated, do not edit.\n\
+         \n// pathway: P31\n",
     );
     exp_constants(&mut out);
     ln_constants(&mut out);

@@ -1,7 +1,8 @@
 //! Constants of `exp` and `ln`, derived and checked by `tests/constants.rs`: generated, do not edit.
 
-/// log2(e), Q.95, limb 2.
 // pathway: P31
+
+/// log2(e), Q.95, limb 2.
 pub(super) const LOG2E_2: u32 = 0xb8aa_3b29;
 
 /// log2(e), Q.95, limb 1.
