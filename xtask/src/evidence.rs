@@ -70,29 +70,36 @@ impl Devices {
         if missing.is_empty() || std::env::var_os("CARGO").is_none() || std::env::var_os(REBUILT).is_some() {
             return Ok(None);
         }
-        let mut features: BTreeSet<String> = missing;
-        features.extend(built_features());
-        let features = features.into_iter().collect::<Vec<_>>().join(",");
-        let mut command = process::cargo();
-        command.args(["run", "--quiet", "--package", "xtask", "--features", &features, "--"]);
-        command.args(std::env::args_os().skip(1)).env(REBUILT, "1");
         let manifests: Vec<String> =
             setup::columns().into_iter().filter_map(|c| c.manifest).map(|m| m.display().to_string()).collect();
-        if std::env::var_os("VK_DRIVER_FILES").is_none() && !manifests.is_empty() {
-            command.env("VK_DRIVER_FILES", manifests.join(":"));
-        }
-        // Mesa complains on every start without one.
-        if std::env::var_os("XDG_RUNTIME_DIR").is_none() {
-            command.env("XDG_RUNTIME_DIR", std::env::temp_dir());
-        }
-        let program = process::text(&command);
-        let status = command.status().map_err(|source| Error::Start { program, source })?;
-        let code = status.code().and_then(|c| u8::try_from(c).ok()).unwrap_or(1);
-        Ok(Some(std::process::ExitCode::from(code)))
+        let manifests = (!manifests.is_empty()).then(|| manifests.join(":"));
+        again(missing, manifests.filter(|_| std::env::var_os("VK_DRIVER_FILES").is_none())).map(Some)
     }
 }
 
-/// Set in the program that [`Devices::rebuilt`] starts.
+/// Builds this program with `features` besides its own and runs it in its place; `manifests` are the Vulkan drivers to use
+/// in place of the machine's.
+///
+/// # Errors
+/// [`Error::Start`].
+pub fn again(features: BTreeSet<String>, manifests: Option<String>) -> Result<std::process::ExitCode> {
+    let features: Vec<String> =
+        features.into_iter().chain(built_features()).collect::<BTreeSet<_>>().into_iter().collect();
+    let mut command = process::cargo();
+    command.args(["run", "--quiet", "--package", "xtask", "--features", &features.join(","), "--"]);
+    command.args(std::env::args_os().skip(1)).env(REBUILT, "1");
+    command.envs(manifests.map(|list| ("VK_DRIVER_FILES", list)));
+    // Mesa complains on every start without one.
+    if std::env::var_os("XDG_RUNTIME_DIR").is_none() {
+        command.env("XDG_RUNTIME_DIR", std::env::temp_dir());
+    }
+    let program = process::text(&command);
+    let status = command.status().map_err(|source| Error::Start { program, source })?;
+    let code = status.code().and_then(|c| u8::try_from(c).ok()).unwrap_or(1);
+    Ok(std::process::ExitCode::from(code))
+}
+
+/// Set in the program that [`again`] starts.
 const REBUILT: &str = "ISOBIT_XTASK_REBUILT";
 
 /// Runtimes that this program was built with.

@@ -3,6 +3,7 @@
 //! One file a task. A task takes its own `Args` and returns [`error::Result`]; what it fails with is printed here.
 
 mod arm;
+mod audit;
 mod bench;
 mod certify;
 mod compare;
@@ -46,6 +47,7 @@ enum Task {
     // Devices: what are they, and do they conform?
     Doctor(doctor::Args),
     Conformance(conformance::Args),
+    Audit(audit::Args),
     // Evidence: cards, comparisons, negative controls, measurements.
     Certify(certify::Args),
     Compare(compare::Args),
@@ -70,6 +72,7 @@ fn main() -> ExitCode {
         // Devices.
         Task::Doctor(args) => doctor::run(&args),
         Task::Conformance(args) => conformance::run(&args),
+        Task::Audit(args) => audit::run(&args),
         // Evidence.
         Task::Certify(args) => certify::run(&args),
         Task::Compare(args) => compare::run(&args),

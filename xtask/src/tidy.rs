@@ -13,14 +13,14 @@ mod types;
 use std::path::{Path, PathBuf};
 
 use crate::error::{Error, Result};
-use crate::process;
+use crate::{audit, process};
 
 /// Check the rules that no compiler or linter knows: layers, kernels, contract marks, file headers and lengths.
 #[derive(clap::Args)]
 pub struct Args {}
 
 /// The rules, by the names under which documents refer to them (`tidy::name`).
-const RULES: [&str; 10] = [
+const RULES: [&str; 11] = [
     "header",
     "length",
     "machine_paths",
@@ -31,6 +31,7 @@ const RULES: [&str; 10] = [
     "clauses",
     "invariants",
     "pathways",
+    "audited",
 ];
 
 /// A place that breaks a rule.
@@ -54,10 +55,10 @@ impl std::fmt::Display for Finding {
 }
 
 /// One text file of the repository.
-struct Source {
+pub(crate) struct Source {
     /// Relative to the root, with `/`.
-    path: String,
-    text: String,
+    pub(crate) path: String,
+    pub(crate) text: String,
 }
 
 impl Source {
@@ -80,7 +81,7 @@ impl Source {
     }
 
     /// Whether it is part of a library crate's own source.
-    fn in_library(&self) -> bool {
+    pub(crate) fn in_library(&self) -> bool {
         self.is_rust() && !self.is_test() && (self.path.starts_with("crates/") || self.path.starts_with("src/"))
     }
 }
@@ -120,6 +121,7 @@ fn check(root: &Path, sources: &[Source]) -> Result<Vec<Finding>> {
             "clauses" => contract::clauses(sources, &contract::arms()),
             "invariants" => contract::invariants(sources, &RULES),
             "pathways" => pathways::check(sources, &contract::arms()),
+            "audited" => audited(sources),
             other => {
                 vec![Finding::new("xtask/src/tidy.rs", 1, format!("the rule `{other}` is listed and not checked"))]
             }
@@ -130,8 +132,17 @@ fn check(root: &Path, sources: &[Source]) -> Result<Vec<Finding>> {
     Ok(findings)
 }
 
+/// Kernels that the report of the audit does not name: it is older than they are.
+fn audited(sources: &[Source]) -> Vec<Finding> {
+    let report = sources.iter().find(|s| s.path == audit::REPORT).map(|s| s.text.as_str()).unwrap_or_default();
+    let missing = |kernel: &String| !report.contains(&format!("`{}`", kernel.trim_start_matches("ml_kernels::")));
+    let kernels = audit::kernels(sources);
+    let names = kernels.keys().filter(|kernel| missing(kernel));
+    names.map(|k| Finding::new(audit::REPORT, 1, format!("lacks {k}: run `cargo xtask audit --report`"))).collect()
+}
+
 /// The text files of the repository, in order of path. What git would ignore is not looked at.
-fn sources(root: &Path) -> Result<Vec<Source>> {
+pub(crate) fn sources(root: &Path) -> Result<Vec<Source>> {
     const TEXT: [&str; 9] = ["rs", "md", "toml", "py", "sh", "json", "yml", "yaml", "txt"];
     let mut paths = Vec::new();
     walk(root, &mut paths)?;
@@ -188,5 +199,14 @@ mod tests {
         for path in ["crates/a/src/testing.rs", "crates/a/src/contest.rs", "xtask/src/tidy.rs"] {
             assert!(!Source::new(path, "").is_test(), "{path}");
         }
+    }
+
+    #[test]
+    fn a_kernel_that_was_not_audited_is_found() {
+        let kernel = Source::new("crates/ml-kernels/src/op/kernel.rs", "#[cube(launch_unchecked)]\nfn new(n: u32) {}");
+        let report = |text: &str| Source::new(audit::REPORT, text);
+        assert_eq!(audited(&[kernel, report("| `op::kernel::newer` | 1 |")]).len(), 1);
+        let kernel = Source::new("crates/ml-kernels/src/op/kernel.rs", "#[cube(launch_unchecked)]\nfn new(n: u32) {}");
+        assert!(audited(&[kernel, report("| `op::kernel::new` | 1 |")]).is_empty());
     }
 }

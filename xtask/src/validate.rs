@@ -22,7 +22,7 @@ pub struct Args {
     #[arg(long)]
     arm: bool,
     /// Also run what takes long: certificates and negative controls on every column, the independent checker, property
-    /// tests with more cases, and the checks of the runtimes that this machine has no device of
+    /// tests with more cases, the audit of generated code, and the checks of the runtimes that this machine has no device of
     #[arg(long)]
     long: bool,
     /// Only steps whose name contains this; may be given again
@@ -106,6 +106,12 @@ pub fn run(args: &Args) -> Result<()> {
                 v.cargo(&["check", "--locked", "--package", "isobit", "--bins", "--features", &features])
             });
         }
+        // The code generators are built for this step alone.
+        v.step("audit", |v| {
+            let with = ["--locked", "--quiet", "--package", "xtask", "--features", "audit"];
+            v.cargo(&[&["test"], &with[..], &["audit::"]].concat())?;
+            v.cargo(&[&["run"], &with[..], &["--", "audit"]].concat())
+        });
         v.step("certify", |v| v.on_columns(features, "certify"));
         v.step("sabotage", |v| v.on_columns(features, "sabotage"));
         v.independent();

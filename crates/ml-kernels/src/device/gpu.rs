@@ -241,7 +241,7 @@ pub(super) fn fault_in(words: String) -> Fault {
     }
 }
 
-fn panic_text(panic: &(dyn std::any::Any + Send)) -> String {
+pub(super) fn panic_text(panic: &(dyn std::any::Any + Send)) -> String {
     if let Some(s) = panic.downcast_ref::<String>() {
         s.clone()
     } else if let Some(s) = panic.downcast_ref::<&str>() {
@@ -268,7 +268,7 @@ fn faults_of(name: &str) -> Arc<Faults> {
 }
 
 #[cfg(any(feature = "cuda", feature = "hip", feature = "wgpu"))]
-fn finish<R: Runtime>(
+pub(super) fn finish<R: Runtime>(
     name: String,
     client: ComputeClient<R>,
     faults: Arc<Faults>,

@@ -8,6 +8,8 @@ pub(crate) mod gpu;
 #[cfg(all(test, feature = "gpu"))]
 mod gpu_tests;
 mod name;
+#[cfg(feature = "render")]
+mod render;
 
 use std::sync::Arc;
 
@@ -17,6 +19,8 @@ use crate::sabotage::Arm;
 
 pub use discover::DeviceEntry;
 pub use name::{DeviceName, Selector};
+#[cfg(feature = "render")]
+pub use render::{Language, Rendered};
 
 /// A device that primitives run on: the host, or a GPU through CUDA, HIP, Vulkan or Metal. Clones are the same device.
 ///
@@ -68,6 +72,8 @@ pub(crate) enum Backend {
     Cuda(gpu::Gpu<cubecl::cuda::CudaRuntime>),
     #[cfg(feature = "hip")]
     Hip(gpu::Gpu<cubecl::hip::HipRuntime>),
+    #[cfg(feature = "render")]
+    Render(gpu::Gpu<render::RenderRuntime>),
 }
 
 /// Runs `$host` on the host and `$gpu` with `$g: &Gpu<R>` on any GPU runtime that is built in.
@@ -82,6 +88,8 @@ macro_rules! on_device {
             $crate::device::Backend::Cuda($g) => $gpu,
             #[cfg(feature = "hip")]
             $crate::device::Backend::Hip($g) => $gpu,
+            #[cfg(feature = "render")]
+            $crate::device::Backend::Render($g) => $gpu,
         }
     };
 }
@@ -231,6 +239,8 @@ impl Device {
                 Backend::Cuda(g) => g.set_limits(bytes, grid),
                 #[cfg(feature = "hip")]
                 Backend::Hip(g) => g.set_limits(bytes, grid),
+                #[cfg(feature = "render")]
+                Backend::Render(g) => g.set_limits(bytes, grid),
             }
         }
         let _ = (max_binding_bytes, max_grid);
