@@ -22,7 +22,8 @@ pub struct Args {
     #[arg(long)]
     arm: bool,
     /// Also run what takes long: certificates and negative controls on every column, the independent checker, property
-    /// tests with more cases, the audit of generated code, and the checks of the runtimes that this machine has no device of
+    /// tests with more cases, primitives on random shapes and hostile data, the audit of generated code, and the checks of
+    /// the runtimes that this machine has no device of
     #[arg(long)]
     long: bool,
     /// Only steps whose name contains this; may be given again
@@ -111,6 +112,10 @@ pub fn run(args: &Args) -> Result<()> {
             let with = ["--locked", "--quiet", "--package", "xtask", "--features", "audit"];
             v.cargo(&[&["test"], &with[..], &["audit::"]].concat())?;
             v.cargo(&[&["run"], &with[..], &["--", "audit"]].concat())
+        });
+        v.step("stress", |v| {
+            let test = ["test", "--locked", "--workspace", "--features", features, "--test", "stress"];
+            v.cargo(&[&test[..], &["--", "--ignored"]].concat())
         });
         v.step("certify", |v| v.on_columns(features, "certify"));
         v.step("sabotage", |v| v.on_columns(features, "sabotage"));
@@ -212,7 +217,7 @@ impl Validate<'_> {
             command.env("XDG_RUNTIME_DIR", std::env::temp_dir());
         }
         if self.args.long {
-            command.env("ISOBIT_LONG", "1").env("PROPTEST_CASES", "4096");
+            command.env("PROPTEST_CASES", "4096");
         }
         command
     }
