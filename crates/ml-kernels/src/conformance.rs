@@ -110,6 +110,19 @@ pub(crate) fn scramble(mut x: u32) -> u32 {
     x ^ (x >> 15)
 }
 
+/// Every case gives its reference's bytes on the devices of [`test_devices`] and on the host with 1, 2, 7 and 64 threads.
+#[cfg(test)]
+pub(crate) fn assert_reference(cases: &[Case]) {
+    let mut devices = test_devices();
+    devices.extend([1, 2, 7, 64].map(|threads| Device::host_with_threads(threads).expect("within bounds")));
+    for device in devices {
+        for case in cases {
+            let outcome = case.check(&device);
+            assert!(matches!(outcome, Outcome::Equal), "{device:?} {} {}: {outcome:?}", case.op, case.name);
+        }
+    }
+}
+
 /// The devices that tests run on: those that the environment variable `ISOBIT_DEVICES` lists (comma-separated names), or
 /// the host alone.
 ///

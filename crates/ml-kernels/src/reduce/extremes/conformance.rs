@@ -66,18 +66,11 @@ pub(in super::super) fn cases() -> Vec<Case> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::conformance::{Outcome, test_devices};
+    use crate::conformance::{assert_reference, test_devices};
 
     #[test]
     fn every_device_gives_the_reference() {
-        let mut devices = test_devices();
-        devices.extend([1, 2, 7, 64].map(|threads| Device::host_with_threads(threads).expect("within bounds")));
-        for device in devices {
-            for case in cases() {
-                let outcome = case.check(&device);
-                assert!(matches!(outcome, Outcome::Equal), "{device:?} {} {}: {outcome:?}", case.op, case.name);
-            }
-        }
+        assert_reference(&cases());
     }
 
     #[test]

@@ -54,18 +54,11 @@ pub(in super::super) fn cases() -> Vec<Case> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::conformance::{Outcome, test_devices};
+    use crate::conformance::assert_reference;
 
     #[test]
     fn every_device_gives_the_reference() {
-        let mut devices = test_devices();
-        devices.extend([1, 2, 7, 64].map(|threads| Device::host_with_threads(threads).expect("within bounds")));
-        for device in devices {
-            for case in cases() {
-                let outcome = case.check(&device);
-                assert!(matches!(outcome, Outcome::Equal), "{device:?} {} {}: {outcome:?}", case.op, case.name);
-            }
-        }
+        assert_reference(&cases());
     }
 
     #[test]
@@ -89,6 +82,7 @@ mod tests {
     #[cfg(feature = "sabotage")]
     #[test]
     fn arms_move_it() {
+        use crate::conformance::{Outcome, test_devices};
         use crate::sabotage::Arm;
         for device in test_devices() {
             for arm in [Arm::SerialLanes, Arm::RoughElementary] {

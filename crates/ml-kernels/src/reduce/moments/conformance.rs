@@ -110,18 +110,11 @@ mod tests {
     use ml_core::Result;
 
     use super::*;
-    use crate::conformance::{Outcome, test_devices};
+    use crate::conformance::assert_reference;
 
     #[test]
     fn every_device_gives_the_reference() {
-        let mut devices = test_devices();
-        devices.extend([1, 2, 7, 64].map(|threads| Device::host_with_threads(threads).expect("within bounds")));
-        for device in devices {
-            for case in cases() {
-                let outcome = case.check(&device);
-                assert!(matches!(outcome, Outcome::Equal), "{device:?} {} {}: {outcome:?}", case.op, case.name);
-            }
-        }
+        assert_reference(&cases());
     }
 
     /// The reference itself, on values whose squares can be followed by hand.
@@ -159,6 +152,7 @@ mod tests {
     #[test]
     // pathway test: P97
     fn arms_move_every_variance() {
+        use crate::conformance::{Outcome, test_devices};
         use crate::sabotage::Arm;
         for device in test_devices() {
             for (arm, data) in [(Arm::KeepSubnormals, Data::Squares), (Arm::SerialLanes, Data::Plain)] {

@@ -71,20 +71,12 @@ pub(in super::super) fn cases() -> Vec<Case> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Device;
-    use crate::conformance::{Outcome, test_devices};
+    use crate::conformance::{assert_reference, test_devices};
     use crate::reduce::sum;
 
     #[test]
     fn every_device_gives_the_reference() {
-        let mut devices = test_devices();
-        devices.extend([1, 2, 7, 64].map(|threads| Device::host_with_threads(threads).expect("within bounds")));
-        for device in devices {
-            for case in cases() {
-                let outcome = case.check(&device);
-                assert!(matches!(outcome, Outcome::Equal), "{device:?} {} {}: {outcome:?}", case.op, case.name);
-            }
-        }
+        assert_reference(&cases());
     }
 
     /// Wherever a segment lies and whatever lies beside it, its sum is that of a buffer that holds nothing else.
@@ -126,6 +118,7 @@ mod tests {
     #[cfg(feature = "sabotage")]
     #[test]
     fn arms_move_segments() {
+        use crate::conformance::Outcome;
         use crate::sabotage::Arm;
         for device in test_devices() {
             for (arm, data) in [(Arm::KeepSubnormals, Data::Tiny), (Arm::SerialLanes, Data::Plain)] {

@@ -92,19 +92,12 @@ pub(in super::super) fn cases() -> Vec<Case> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::conformance::{Outcome, test_devices};
+    use crate::conformance::assert_reference;
 
     #[test]
     // pathway test: P43
     fn every_device_gives_the_reference() {
-        let mut devices = test_devices();
-        devices.extend([1, 2, 7].map(|threads| crate::Device::host_with_threads(threads).expect("within bounds")));
-        for device in devices {
-            for case in cases() {
-                let outcome = case.check(&device);
-                assert!(matches!(outcome, Outcome::Equal), "{device:?} {} {}: {outcome:?}", case.op, case.name);
-            }
-        }
+        assert_reference(&cases());
     }
 
     /// The reference itself, on a sum whose shape can be followed by hand.
@@ -142,6 +135,7 @@ mod tests {
     #[test]
     // pathway test: P6, P44
     fn arms_move_every_sum() {
+        use crate::conformance::{Outcome, test_devices};
         use crate::sabotage::Arm;
         for device in test_devices() {
             for (arm, data) in [(Arm::KeepSubnormals, Data::Tiny), (Arm::SerialLanes, Data::Plain)] {

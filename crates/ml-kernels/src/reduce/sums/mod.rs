@@ -109,6 +109,11 @@ pub fn col_sums(device: &Device, x: &Buffer<f32>, rows: usize, cols: usize) -> R
         gpu(g) => Ok(Buffer::from_chunks(device, launch::col_sums(g, x.chunks("x", device)?, launch::Terms::Elements, rows, cols, arm)?)))
 }
 
+/// The square of an element's distance from its centre.
+fn squared_deviation() -> Expr {
+    (Expr::input(0) - Expr::input(1)).square()
+}
+
 /// For each row of `x`, shape (rows, cols) with a row and a column at least, the sum of the squares of its elements'
 /// distances from the row's element of `centres`: shape (rows).
 pub(super) fn row_deviations(
@@ -120,8 +125,7 @@ pub(super) fn row_deviations(
 ) -> Result<Buffer<f32>> {
     on_device!(device,
     host(_h) => {
-        let squares = (Expr::input(0) - Expr::input(1)).square();
-        one(map::row_sums(device, &[squares], &[Operand::Full(x), Operand::Col(centres)], &[], rows, cols)?)
+        one(map::row_sums(device, &[squared_deviation()], &[Operand::Full(x), Operand::Col(centres)], &[], rows, cols)?)
     },
     gpu(g) => {
         let terms = launch::Terms::Deviations(centres.chunks("centres", device)?);
@@ -140,8 +144,7 @@ pub(super) fn col_deviations(
 ) -> Result<Buffer<f32>> {
     on_device!(device,
     host(_h) => {
-        let squares = (Expr::input(0) - Expr::input(1)).square();
-        one(map::col_sums(device, &[squares], &[Operand::Full(x), Operand::Row(centres)], &[], rows, cols)?)
+        one(map::col_sums(device, &[squared_deviation()], &[Operand::Full(x), Operand::Row(centres)], &[], rows, cols)?)
     },
     gpu(g) => {
         let terms = launch::Terms::Deviations(centres.chunks("centres", device)?);
