@@ -10,7 +10,7 @@ pub mod linear;
 pub mod neighbors;
 pub mod pca;
 mod record;
-pub mod traits;
+pub use ml_kernels::traits;
 
 pub use kmeans::{KMeans, KMeansModel};
 pub use linear::{LinearRegression, LinearRegressionModel, Ridge, RidgeModel};

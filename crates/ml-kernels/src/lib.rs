@@ -37,6 +37,8 @@ pub mod sabotage;
 pub mod scan;
 pub mod scatter_add;
 pub mod sort;
+pub mod traits;
+pub mod trees;
 
 pub use buffer::{Buffer, Element};
 pub use context::Context;

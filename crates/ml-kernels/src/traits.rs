@@ -5,9 +5,9 @@
 
 use std::path::Path;
 
+use crate::{Context, Device};
 use ml_core::model::{ModelReader, ModelWriter};
 use ml_core::{Matrix, Result};
-use ml_kernels::{Context, Device};
 
 /// Learns from rows alone.
 pub trait Fit {
