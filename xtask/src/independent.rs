@@ -1,5 +1,5 @@
-//! The step `independent` of `validate`: `fixtures/independent/` recomputes the host's certificate from the contract's
-//! text, in Python, and is seen to fail where it must.
+//! The step `independent` of `validate`: `fixtures/independent/` recomputes the host's certificate and the committed vectors
+//! from the contract's text, in Python, and is seen to fail where it must.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -19,7 +19,7 @@ pub fn interpreter() -> Result<String, String> {
     }
 }
 
-/// Certifies the host and checks the certificate; `run` starts each command.
+/// Certifies the host, checks the certificate and the vectors; `run` starts each command.
 ///
 /// # Errors
 /// The first command that fails.
@@ -36,10 +36,12 @@ pub fn check(python: &str, run: impl Fn(&mut Command) -> Result<()>) -> Result<(
     run(Command::new(&program).args(["fixtures", "--write-hostile"]).arg(&hostile))?;
     let script = |name: &str| {
         let mut command = Command::new(python);
-        command.arg(process::root().join("fixtures/independent").join(name)).arg(&cards);
-        command.env("PYTHONDONTWRITEBYTECODE", "1");
+        command.arg(process::root().join("fixtures/independent").join(name)).env("PYTHONDONTWRITEBYTECODE", "1");
         command
     };
-    run(script("check.py").arg("--hostile").arg(&hostile))?;
-    run(script("test_check.py").arg(&hostile))
+    run(script("check.py").arg(&cards).arg("--hostile").arg(&hostile))?;
+    run(script("test_check.py").arg(&cards).arg(&hostile))?;
+    // That the product gives the vectors is a test of this crate.
+    run(&mut script("check_vectors.py"))?;
+    run(&mut script("test_vectors.py"))
 }

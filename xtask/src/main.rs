@@ -23,6 +23,7 @@ mod setup;
 mod support;
 mod tidy;
 mod validate;
+mod vectors;
 
 use std::process::ExitCode;
 
@@ -56,6 +57,7 @@ enum Task {
     Support(support::Args),
     Bench(bench::Args),
     Digest(digest::Args),
+    Vectors(vectors::Args),
     #[cfg(feature = "oracle")]
     Exhaustive(exhaustive::Args),
 }
@@ -81,6 +83,7 @@ fn main() -> ExitCode {
         Task::Support(args) => support::run(&args).map(ok),
         Task::Bench(args) => bench::run(&args),
         Task::Digest(args) => digest::run(&args),
+        Task::Vectors(args) => vectors::run(&args).map(ok),
         #[cfg(feature = "oracle")]
         Task::Exhaustive(args) => exhaustive::task(&args).map(ok),
     };
