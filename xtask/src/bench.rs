@@ -1,7 +1,7 @@
 //! `bench`: measures every workload on a device, after its bits were checked, and writes records.
 
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use ml_bench::{Peer, Peers, Record, Size, Workload, estimators, measure, workloads};
@@ -65,46 +65,55 @@ pub fn run(args: &Args) -> Result<ExitCode> {
         all.extend(estimators(&device, args.full.as_deref(), &args.filter)?);
         for mut workload in all {
             let seconds = measure(&mut workload, &device, args.runs)?;
-            let live = live_peer(&device, &workload, args.runs)?;
-            let peer = live.as_ref().or(peers.find(&workload));
-            let (command, today) = (evidence::command_line(), evidence::today());
-            let record = Record::of(&workload, &device, &peak, seconds, peer, &command, &today);
-            println!(
-                "  {:18} {:46} {:10.3} ms {:10.4} {:8} {:5.1}% of the floor{}",
-                record.name,
-                record.shape,
-                seconds * 1e3,
-                record.value,
-                record.unit,
-                record.ratio * 100.0,
-                record.times_the_peer().map_or(String::new(), |t| format!(", {t:.2} times {}", record.peer))
-            );
-            if let Some(path) = &args.out {
-                let line = serde_json::to_string(&record).map_err(Error::json("record"))?;
-                let mut file =
-                    std::fs::OpenOptions::new().create(true).append(true).open(path).map_err(Error::file(path))?;
-                writeln!(file, "{line}").map_err(Error::file(path))?;
+            let live = live_peers(&device, &workload, args.runs)?;
+            // A record a peer.
+            let all: Vec<Option<&Peer>> =
+                if live.is_empty() { vec![peers.find(&workload)] } else { live.iter().map(Some).collect() };
+            for peer in all {
+                let (command, today) = (evidence::command_line(), evidence::today());
+                let record = Record::of(&workload, &device, &peak, seconds, peer, &command, &today);
+                report(&record, seconds, args.out.as_deref())?;
             }
         }
     }
     Ok(ExitCode::SUCCESS)
 }
 
-/// A library that is built in, measured beside the host's own workload.
+/// Shows a record and appends it to the file, if there is one.
+fn report(record: &Record, seconds: f64, out: Option<&Path>) -> Result<()> {
+    println!(
+        "  {:18} {:46} {:10.3} ms {:10.4} {:8} {:5.1}% of the floor{}",
+        record.name,
+        record.shape,
+        seconds * 1e3,
+        record.value,
+        record.unit,
+        record.ratio * 100.0,
+        record.times_the_peer().map_or(String::new(), |t| format!(", {t:.2} times {}", record.peer))
+    );
+    if let Some(path) = out {
+        let line = serde_json::to_string(record).map_err(Error::json("record"))?;
+        let mut file = std::fs::OpenOptions::new().create(true).append(true).open(path).map_err(Error::file(path))?;
+        writeln!(file, "{line}").map_err(Error::file(path))?;
+    }
+    Ok(())
+}
+
+/// Libraries that are built in, measured beside the host's own workload.
 #[cfg(feature = "peers")]
-fn live_peer(device: &Device, workload: &Workload, runs: usize) -> Result<Option<Peer>> {
+fn live_peers(device: &Device, workload: &Workload, runs: usize) -> Result<Vec<Peer>> {
     let is_square = |n: &usize| workload.shape == format!("{n}x{n}x{n} f32 nn");
     let size = workload.shape.split('x').next().and_then(|n| n.parse().ok()).filter(is_square);
     match size {
         Some(n) if device.is_host() && workload.name == "matmul" => {
-            Ok(Some(ml_bench::Matrixmultiply::new(n).measure(runs)?))
+            ml_bench::Library::ALL.iter().map(|l| Ok(ml_bench::ProductPeer::new(*l, n).measure(runs)?)).collect()
         }
-        _ => Ok(None),
+        _ => Ok(Vec::new()),
     }
 }
 
 /// No library is built in: the feature `peers` is off.
 #[cfg(not(feature = "peers"))]
-fn live_peer(_: &Device, _: &Workload, _: usize) -> Result<Option<Peer>> {
-    Ok(None)
+fn live_peers(_: &Device, _: &Workload, _: usize) -> Result<Vec<Peer>> {
+    Ok(Vec::new())
 }

@@ -4,17 +4,17 @@
 mod contractions;
 mod decompositions;
 mod estimators;
-#[cfg(feature = "peers")]
-mod matrixmultiply_peer;
 mod peers;
+#[cfg(feature = "peers")]
+mod product_peers;
 mod quiet;
 mod record;
 mod reductions;
 mod workloads;
 
 pub use estimators::estimators;
-#[cfg(feature = "peers")]
-pub use matrixmultiply_peer::Matrixmultiply;
 pub use peers::{Peer, Peers};
+#[cfg(feature = "peers")]
+pub use product_peers::{Library, ProductPeer};
 pub use record::{Record, measure, median_seconds};
 pub use workloads::{Size, Unit, Workload, workloads};

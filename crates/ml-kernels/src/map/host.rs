@@ -323,7 +323,8 @@ fn assign(program: &Program, outputs: &[u32], needs: impl Fn(&Op) -> bool) -> (V
     (slots, n_slots)
 }
 
-/// One operation on a block, in vectors.
+/// One operation on a block, in vectors. Loops rather than closures: those of so large a function are not inlined into it,
+/// but called once an element.
 #[multiversion(targets("x86_64+avx512f+avx512bw+avx512dq+avx512vl", "x86_64+avx2", "aarch64+neon"))]
 fn step(code: Code, [a, b, c, d]: [Value<'_>; 4], out: &mut [f32], spread: &mut [Vec<f32>]) {
     macro_rules! unary {
@@ -331,23 +332,37 @@ fn step(code: Code, [a, b, c, d]: [Value<'_>; 4], out: &mut [f32], spread: &mut 
             match a {
                 Value::One(x) => out.fill(apply(Code::$code, x, 0.0, 0.0, 0.0, Arm::None)),
                 Value::Many(a) => {
-                    out.iter_mut().zip(a).for_each(|(o, a)| *o = apply(Code::$code, *a, 0.0, 0.0, 0.0, Arm::None))
+                    for (o, a) in out.iter_mut().zip(a) {
+                        *o = apply(Code::$code, *a, 0.0, 0.0, 0.0, Arm::None);
+                    }
                 }
             }
         };
     }
     macro_rules! binary {
-        ($code:ident) => {{
-            let f = |a: f32, b: f32| apply(Code::$code, a, b, 0.0, 0.0, Arm::None);
+        ($code:ident) => {
+            binary!(x, y => apply(Code::$code, x, y, 0.0, 0.0, Arm::None))
+        };
+        ($x:ident, $y:ident => $value:expr) => {
             match (a, b) {
-                (Value::One(a), Value::One(b)) => out.fill(f(a, b)),
-                (Value::One(a), Value::Many(b)) => out.iter_mut().zip(b).for_each(|(o, b)| *o = f(a, *b)),
-                (Value::Many(a), Value::One(b)) => out.iter_mut().zip(a).for_each(|(o, a)| *o = f(*a, b)),
+                (Value::One($x), Value::One($y)) => out.fill($value),
+                (Value::One($x), Value::Many(b)) => {
+                    for (o, &$y) in out.iter_mut().zip(b) {
+                        *o = $value;
+                    }
+                }
+                (Value::Many(a), Value::One($y)) => {
+                    for (o, &$x) in out.iter_mut().zip(a) {
+                        *o = $value;
+                    }
+                }
                 (Value::Many(a), Value::Many(b)) => {
-                    out.iter_mut().zip(a).zip(b).for_each(|((o, a), b)| *o = f(*a, *b));
+                    for ((o, &$x), &$y) in out.iter_mut().zip(a).zip(b) {
+                        *o = $value;
+                    }
                 }
             }
-        }};
+        };
     }
     match code {
         Code::Neg => unary!(Neg),
@@ -365,14 +380,7 @@ fn step(code: Code, [a, b, c, d]: [Value<'_>; 4], out: &mut [f32], spread: &mut 
             Value::One(x) => out.fill(f.apply(x)),
             Value::Many(a) => f.apply_slice(a, out),
         },
-        Code::Binary(f) => match (a, b) {
-            (Value::One(a), Value::One(b)) => out.fill(f.apply(a, b)),
-            (Value::One(a), Value::Many(b)) => out.iter_mut().zip(b).for_each(|(o, b)| *o = f.apply(a, *b)),
-            (Value::Many(a), Value::One(b)) => out.iter_mut().zip(a).for_each(|(o, a)| *o = f.apply(*a, b)),
-            (Value::Many(a), Value::Many(b)) => {
-                out.iter_mut().zip(a).zip(b).for_each(|((o, a), b)| *o = f.apply(*a, *b));
-            }
-        },
+        Code::Binary(f) => binary!(x, y => f.apply(x, y)),
         Code::Add => binary!(Add),
         Code::Sub => binary!(Sub),
         Code::Mul => binary!(Mul),

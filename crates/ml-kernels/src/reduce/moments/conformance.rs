@@ -85,9 +85,19 @@ pub(in super::super) fn cases() -> Vec<Case> {
     for (rows, cols) in rows.into_iter().chain(long) {
         cases.push(variance_case(rows, cols, 0, Of::Rows, Data::Plain, false));
     }
-    for (rows, cols) in
-        [(1, 7), (5, 1), (3000, 1), (31, 5), (32, 16), (33, 33), (513, 4), (1025, 9), (2100, 130), (5000, 257)]
-    {
+    for (rows, cols) in [
+        (1, 7),
+        (5, 1),
+        (3000, 1),
+        (31, 5),
+        (32, 16),
+        (33, 33),
+        (513, 4),
+        (1025, 9),
+        (2100, 130),
+        (5000, 257),
+        (140, 1100),
+    ] {
         cases.push(variance_case(rows, cols, 0, Of::Columns, Data::Plain, false));
     }
     for data in [Data::Tiny, Data::Squares, Data::Middle, Data::Ties] {

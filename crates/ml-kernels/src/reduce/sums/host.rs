@@ -23,8 +23,21 @@ const TILE: usize = 1024;
 const FEW: usize = 64;
 
 pub(super) fn row_sums(x: &[f32], rows: usize, cols: usize, arm: Arm) -> Vec<f32> {
-    let mut cols = cols;
-    let mut sums = row_level(x, rows, cols, arm);
+    up_rows(row_level(x, rows, cols, arm), rows, cols, arm)
+}
+
+/// For each row, the sum of the squares of its elements' distances from the row's centre.
+pub(super) fn row_deviations(x: &[f32], centres: &[f32], rows: usize, cols: usize) -> Vec<f32> {
+    let chunks = cols.div_ceil(CHUNK);
+    let mut out = vec![0.0f32; rows * chunks];
+    let per_task = (TASK / cols.min(CHUNK)).max(1);
+    let task = |(t, part): (usize, &mut [f32])| rows_task_squared(x, centres, cols, t * per_task, part);
+    out.par_chunks_mut(per_task).enumerate().for_each(task);
+    up_rows(out, rows, cols, Arm::None)
+}
+
+/// The sums of the chunk sums of each row, of which there were `cols` elements.
+fn up_rows(mut sums: Vec<f32>, rows: usize, mut cols: usize, arm: Arm) -> Vec<f32> {
     while cols > CHUNK {
         cols = cols.div_ceil(CHUNK);
         sums = row_level(&sums, rows, cols, arm);
@@ -33,13 +46,19 @@ pub(super) fn row_sums(x: &[f32], rows: usize, cols: usize, arm: Arm) -> Vec<f32
 }
 
 pub(super) fn col_sums(x: &[f32], rows: usize, cols: usize, arm: Arm) -> Vec<f32> {
-    let mut rows = rows;
-    let mut sums = col_level(x, rows, cols, arm);
-    while rows > CHUNK {
-        rows = rows.div_ceil(CHUNK);
-        sums = col_level(&sums, rows, cols, arm);
-    }
-    sums
+    let task = |part: &[f32], left, right| match arm {
+        Arm::KeepSubnormals => cols_task_kept(part, cols, left, right),
+        Arm::SerialLanes => cols_task_serial(part, cols, left, right),
+        _ => cols_task(part, cols, left, right),
+    };
+    let sums = col_level(x, rows, cols, task);
+    if rows > CHUNK { col_sums(&sums, rows.div_ceil(CHUNK), cols, arm) } else { sums }
+}
+
+/// For each column, the sum of the squares of its elements' distances from the column's centre.
+pub(super) fn col_deviations(x: &[f32], centres: &[f32], rows: usize, cols: usize) -> Vec<f32> {
+    let sums = col_level(x, rows, cols, |part, left, right| cols_task_squared(part, centres, cols, left, right));
+    if rows > CHUNK { col_sums(&sums, rows.div_ceil(CHUNK), cols, Arm::None) } else { sums }
 }
 
 /// The chunk sums of each row: (rows, cols) to (rows, ceil(cols / CHUNK)).
@@ -62,23 +81,35 @@ fn row_level(x: &[f32], rows: usize, cols: usize, arm: Arm) -> Vec<f32> {
 
 #[multiversion(targets = "simd")]
 fn rows_task(x: &[f32], cols: usize, first: usize, out: &mut [f32]) {
-    rows_loop::<true, false>(x, cols, first, out);
+    rows_loop::<true, false, false>(x, &[], cols, first, out);
 }
 
 #[multiversion(targets = "simd")]
 fn rows_task_kept(x: &[f32], cols: usize, first: usize, out: &mut [f32]) {
-    rows_loop::<false, false>(x, cols, first, out);
+    rows_loop::<false, false, false>(x, &[], cols, first, out);
 }
 
 #[multiversion(targets = "simd")]
 fn rows_task_serial(x: &[f32], cols: usize, first: usize, out: &mut [f32]) {
-    rows_loop::<true, true>(x, cols, first, out);
+    rows_loop::<true, true, false>(x, &[], cols, first, out);
+}
+
+/// Sums of squares are 0 or above 2^-126 as the squares are, so canon of the squares is enough (clause `flush`).
+#[multiversion(targets = "simd")]
+fn rows_task_squared(x: &[f32], centres: &[f32], cols: usize, first: usize, out: &mut [f32]) {
+    rows_loop::<false, false, true>(x, centres, cols, first, out);
 }
 
 /// Sums of the chunks `first..` of all rows' chunks counted together: first the lanes of many chunks side by side, then
 /// the tree over all of them at once, a level a loop.
 #[inline(always)]
-fn rows_loop<const FLUSH: bool, const SERIAL: bool>(x: &[f32], cols: usize, first: usize, out: &mut [f32]) {
+fn rows_loop<const FLUSH: bool, const SERIAL: bool, const SQUARED: bool>(
+    x: &[f32],
+    centres: &[f32],
+    cols: usize,
+    first: usize,
+    out: &mut [f32],
+) {
     // Chunks of few elements have few lanes: the others are +0, which changes no sum.
     let width = if SERIAL { LANES } else { cols.next_power_of_two().min(LANES) };
     let mut lanes = [0.0f32; BLOCK];
@@ -86,13 +117,13 @@ fn rows_loop<const FLUSH: bool, const SERIAL: bool>(x: &[f32], cols: usize, firs
         let lanes = &mut lanes[..sums.len() * width];
         let first = first + block * (BLOCK / width);
         match width {
-            1 => fill_short::<1, FLUSH>(x, cols, first, lanes),
-            2 => fill_short::<2, FLUSH>(x, cols, first, lanes),
-            4 => fill_short::<4, FLUSH>(x, cols, first, lanes),
-            8 => fill_short::<8, FLUSH>(x, cols, first, lanes),
-            16 => fill_short::<16, FLUSH>(x, cols, first, lanes),
-            _ if cols <= LANES => fill_short::<LANES, FLUSH>(x, cols, first, lanes),
-            _ => fill_long::<FLUSH>(x, cols, first, lanes),
+            1 => fill_short::<1, FLUSH, SQUARED>(x, centres, cols, first, lanes),
+            2 => fill_short::<2, FLUSH, SQUARED>(x, centres, cols, first, lanes),
+            4 => fill_short::<4, FLUSH, SQUARED>(x, centres, cols, first, lanes),
+            8 => fill_short::<8, FLUSH, SQUARED>(x, centres, cols, first, lanes),
+            16 => fill_short::<16, FLUSH, SQUARED>(x, centres, cols, first, lanes),
+            _ if cols <= LANES => fill_short::<LANES, FLUSH, SQUARED>(x, centres, cols, first, lanes),
+            _ => fill_long::<FLUSH, SQUARED>(x, centres, cols, first, lanes),
         }
         join_each::<FLUSH, SERIAL>(lanes, width, sums);
     }
@@ -117,28 +148,52 @@ fn plus<const FLUSH: bool>(a: f32, b: f32) -> f32 {
     if FLUSH { canon(s) } else { s }
 }
 
+/// What an element adds: itself, or the square of its distance from the centre.
+#[inline(always)]
+fn term<const SQUARED: bool>(value: f32, centre: f32) -> f32 {
+    if SQUARED {
+        let distance = value - centre;
+        canon(distance * distance)
+    } else {
+        value
+    }
+}
+
+/// The centre of a row; without squares there are none.
+#[inline(always)]
+fn centre<const SQUARED: bool>(centres: &[f32], row: usize) -> f32 {
+    if SQUARED { centres[row] } else { 0.0 }
+}
+
 /// The lanes of the rows `first..`, each of at most W elements.
 #[inline(always)]
 // pathway: P44
-fn fill_short<const W: usize, const FLUSH: bool>(x: &[f32], cols: usize, first: usize, lanes: &mut [f32]) {
+fn fill_short<const W: usize, const FLUSH: bool, const SQUARED: bool>(
+    x: &[f32],
+    centres: &[f32],
+    cols: usize,
+    first: usize,
+    lanes: &mut [f32],
+) {
     let x = &x[first * cols..];
-    if cols == W {
+    if cols == W && !SQUARED {
         for (lane, &value) in lanes.iter_mut().zip(x) {
             *lane = plus::<FLUSH>(0.0, value);
         }
         return;
     }
     for (r, lanes) in lanes.as_chunks_mut::<W>().0.iter_mut().enumerate() {
-        let row = &x[r * cols..];
+        let (row, centre) = (&x[r * cols..], centre::<SQUARED>(centres, first + r));
         if let Some(values) = row.first_chunk::<W>() {
             // Whole vectors, of which the elements of the next row are struck out.
             for lane in 0..W {
-                lanes[lane] = if lane < cols { plus::<FLUSH>(0.0, values[lane]) } else { 0.0 };
+                let value = term::<SQUARED>(values[lane], centre);
+                lanes[lane] = if lane < cols { plus::<FLUSH>(0.0, value) } else { 0.0 };
             }
         } else {
             *lanes = [0.0; W];
             for (lane, &value) in lanes.iter_mut().zip(&row[..cols]) {
-                *lane = plus::<FLUSH>(0.0, value);
+                *lane = plus::<FLUSH>(0.0, term::<SQUARED>(value, centre));
             }
         }
     }
@@ -146,28 +201,34 @@ fn fill_short<const W: usize, const FLUSH: bool>(x: &[f32], cols: usize, first: 
 
 /// The lanes of the chunks `first..` of all rows' chunks counted together.
 #[inline(always)]
-fn fill_long<const FLUSH: bool>(x: &[f32], cols: usize, first: usize, lanes: &mut [f32]) {
+fn fill_long<const FLUSH: bool, const SQUARED: bool>(
+    x: &[f32],
+    centres: &[f32],
+    cols: usize,
+    first: usize,
+    lanes: &mut [f32],
+) {
     let chunks = cols.div_ceil(CHUNK);
     for (i, out) in lanes.as_chunks_mut::<LANES>().0.iter_mut().enumerate() {
         let (row, chunk) = ((first + i) / chunks, (first + i) % chunks);
         let part = &x[row * cols + chunk * CHUNK..row * cols + ((chunk + 1) * CHUNK).min(cols)];
-        fill_chunk::<FLUSH>(part, out);
+        fill_chunk::<FLUSH, SQUARED>(part, centre::<SQUARED>(centres, row), out);
     }
 }
 
 /// The lanes of one chunk.
 #[inline(always)]
-fn fill_chunk<const FLUSH: bool>(chunk: &[f32], out: &mut [f32; LANES]) {
+fn fill_chunk<const FLUSH: bool, const SQUARED: bool>(chunk: &[f32], centre: f32, out: &mut [f32; LANES]) {
     let (steps, rest) = chunk.as_chunks::<LANES>();
     let mut sums = [0.0f32; LANES];
     for step in steps {
         for lane in 0..LANES {
-            sums[lane] = plus::<FLUSH>(sums[lane], step[lane]);
+            sums[lane] = plus::<FLUSH>(sums[lane], term::<SQUARED>(step[lane], centre));
         }
     }
     *out = sums;
     for (lane, &value) in out.iter_mut().zip(rest) {
-        *lane = plus::<FLUSH>(*lane, value);
+        *lane = plus::<FLUSH>(*lane, term::<SQUARED>(value, centre));
     }
 }
 
@@ -201,7 +262,7 @@ fn chunks_loop<const FLUSH: bool, const SERIAL: bool>(chunks: &[&[f32]], sums: &
     for (chunks, sums) in chunks.chunks(BLOCK / LANES).zip(sums.chunks_mut(BLOCK / LANES)) {
         let lanes = &mut lanes[..sums.len() * LANES];
         for (chunk, lanes) in chunks.iter().zip(lanes.as_chunks_mut::<LANES>().0) {
-            fill_chunk::<FLUSH>(chunk, lanes);
+            fill_chunk::<FLUSH, false>(chunk, 0.0, lanes);
         }
         join_each::<FLUSH, SERIAL>(lanes, LANES, sums);
     }
@@ -222,8 +283,9 @@ fn join<const FLUSH: bool>(lanes: &mut [f32], sums: &mut [f32]) {
     sums.copy_from_slice(&lanes[..left]);
 }
 
-/// The chunk sums of each column: (rows, cols) to (ceil(rows / CHUNK), cols).
-fn col_level(x: &[f32], rows: usize, cols: usize, arm: Arm) -> Vec<f32> {
+/// The chunk sums of each column: (rows, cols) to (ceil(rows / CHUNK), cols). `task` gives those of some rows in a range of
+/// columns.
+fn col_level(x: &[f32], rows: usize, cols: usize, task: impl Fn(&[f32], usize, usize) -> Vec<f32> + Sync) -> Vec<f32> {
     let chunks = rows.div_ceil(CHUNK);
     let tiles = cols.div_ceil(TILE);
     let sums: Vec<Vec<f32>> = (0..chunks * tiles)
@@ -232,12 +294,7 @@ fn col_level(x: &[f32], rows: usize, cols: usize, arm: Arm) -> Vec<f32> {
             let (chunk, tile) = (t / tiles, t % tiles);
             let (first, end) = (chunk * CHUNK, ((chunk + 1) * CHUNK).min(rows));
             let (left, right) = (tile * TILE, ((tile + 1) * TILE).min(cols));
-            let part = &x[first * cols..end * cols];
-            match arm {
-                Arm::KeepSubnormals => cols_task_kept(part, cols, left, right),
-                Arm::SerialLanes => cols_task_serial(part, cols, left, right),
-                _ => cols_task(part, cols, left, right),
-            }
+            task(&x[first * cols..end * cols], left, right)
         })
         .collect();
     sums.concat()
@@ -245,48 +302,60 @@ fn col_level(x: &[f32], rows: usize, cols: usize, arm: Arm) -> Vec<f32> {
 
 #[multiversion(targets = "simd")]
 fn cols_task(x: &[f32], cols: usize, left: usize, right: usize) -> Vec<f32> {
-    cols_loop::<true, false>(x, cols, left, right)
+    cols_loop::<true, false, false>(x, &[], cols, left, right)
 }
 
 #[multiversion(targets = "simd")]
 fn cols_task_kept(x: &[f32], cols: usize, left: usize, right: usize) -> Vec<f32> {
-    cols_loop::<false, false>(x, cols, left, right)
+    cols_loop::<false, false, false>(x, &[], cols, left, right)
 }
 
 #[multiversion(targets = "simd")]
 fn cols_task_serial(x: &[f32], cols: usize, left: usize, right: usize) -> Vec<f32> {
-    cols_loop::<true, true>(x, cols, left, right)
+    cols_loop::<true, true, false>(x, &[], cols, left, right)
+}
+
+/// As [`rows_task_squared`].
+#[multiversion(targets = "simd")]
+fn cols_task_squared(x: &[f32], centres: &[f32], cols: usize, left: usize, right: usize) -> Vec<f32> {
+    cols_loop::<false, false, true>(x, centres, cols, left, right)
 }
 
 /// Sums down the columns `left..right` of one chunk of rows `x`.
 #[inline(always)]
-fn cols_loop<const FLUSH: bool, const SERIAL: bool>(x: &[f32], cols: usize, left: usize, right: usize) -> Vec<f32> {
+fn cols_loop<const FLUSH: bool, const SERIAL: bool, const SQUARED: bool>(
+    x: &[f32],
+    centres: &[f32],
+    cols: usize,
+    left: usize,
+    right: usize,
+) -> Vec<f32> {
     let width = right - left;
     let mut lanes = vec![0.0f32; LANES * width];
+    // The lanes of a step are one contiguous run where all columns are taken. Each lane needs all centres, so many of them
+    // are not repeated for that.
+    let one_run = width == cols && (!SQUARED || cols <= FEW);
+    let repeated = if one_run { centres.repeat(LANES) } else { Vec::new() };
+    let centres = if one_run || !SQUARED { &repeated[..] } else { &centres[left..right] };
     // The lanes of few columns stay in the first cache level; of more columns, a lane takes four of its elements at a time,
     // so that it is loaded and stored once for them.
     let whole = if width == cols && cols <= FEW { 0 } else { x.len() / (4 * LANES * cols) * (4 * LANES * cols) };
     let (fours, rest) = x.split_at(whole);
     for rows in fours.chunks(4 * LANES * cols) {
-        if width == cols {
-            // The lanes of a step are one contiguous run.
-            add_four::<FLUSH>(&mut lanes, rows, LANES * cols);
+        if one_run {
+            add_four::<FLUSH, SQUARED>(&mut lanes, rows, LANES * cols, centres);
         } else {
             for (lane, sums) in lanes.chunks_mut(width).enumerate() {
-                add_four::<FLUSH>(sums, &rows[lane * cols + left..], LANES * cols);
+                add_four::<FLUSH, SQUARED>(sums, &rows[lane * cols + left..], LANES * cols, centres);
             }
         }
     }
     for rows in rest.chunks(LANES * cols) {
-        if width == cols {
-            for (lane, &value) in lanes.iter_mut().zip(rows) {
-                *lane = plus::<FLUSH>(*lane, value);
-            }
+        if one_run {
+            add_one::<FLUSH, SQUARED>(&mut lanes, rows, centres);
         } else {
             for (lanes, row) in lanes.chunks_mut(width).zip(rows.chunks(cols)) {
-                for (lane, &value) in lanes.iter_mut().zip(&row[left..right]) {
-                    *lane = plus::<FLUSH>(*lane, value);
-                }
+                add_one::<FLUSH, SQUARED>(lanes, &row[left..right], centres);
             }
         }
     }
@@ -393,13 +462,8 @@ pub(crate) fn mapped_col_sums(call: Call<'_>, outputs: Vec<u32>, rows: usize, co
         )
         .collect();
     let sums_of = |output: usize| {
-        let mut sums: Vec<f32> = parts.iter().flat_map(|part| &part[output]).copied().collect();
-        let mut rows = rows;
-        while rows > CHUNK {
-            rows = rows.div_ceil(CHUNK);
-            sums = col_level(&sums, rows, cols, Arm::None);
-        }
-        sums
+        let sums: Vec<f32> = parts.iter().flat_map(|part| &part[output]).copied().collect();
+        if rows > CHUNK { col_sums(&sums, chunks, cols, Arm::None) } else { sums }
     };
     (0..plan.outputs()).map(sums_of).collect()
 }
@@ -464,12 +528,12 @@ fn join_all(mut lanes: Vec<Vec<f32>>, width: usize) -> Vec<Vec<f32>> {
 
 #[multiversion(targets = "simd")]
 fn add_one_flushed(sums: &mut [f32], values: &[f32]) {
-    sums.iter_mut().zip(values).for_each(|(sum, value)| *sum = plus::<true>(*sum, *value));
+    add_one::<true, false>(sums, values, &[]);
 }
 
 #[multiversion(targets = "simd")]
 fn add_four_flushed(sums: &mut [f32], values: &[f32], stride: usize) {
-    add_four::<true>(sums, values, stride);
+    add_four::<true, false>(sums, values, stride, &[]);
 }
 
 #[multiversion(targets = "simd")]
@@ -477,13 +541,24 @@ fn join_cols_flushed(lanes: &mut [f32], width: usize) {
     join_cols::<true>(lanes, width);
 }
 
+/// Adds the run `x`, which may be shorter, to the sums.
+#[inline(always)]
+fn add_one<const FLUSH: bool, const SQUARED: bool>(sums: &mut [f32], x: &[f32], centres: &[f32]) {
+    let n = sums.len().min(x.len());
+    let (sums, x, centres) = (&mut sums[..n], &x[..n], if SQUARED { &centres[..n] } else { centres });
+    for i in 0..n {
+        sums[i] = plus::<FLUSH>(sums[i], term::<SQUARED>(x[i], centre::<SQUARED>(centres, i)));
+    }
+}
+
 /// Adds four runs of `x`, `stride` apart, to the sums, one after the other.
 #[inline(always)]
-fn add_four<const FLUSH: bool>(sums: &mut [f32], x: &[f32], stride: usize) {
+fn add_four<const FLUSH: bool, const SQUARED: bool>(sums: &mut [f32], x: &[f32], stride: usize, centres: &[f32]) {
     let (n, x) = (sums.len(), [0, 1, 2, 3].map(|step| &x[step * stride..]));
-    let [a, b, c, d] = x.map(|run| &run[..n]);
+    let ([a, b, c, d], centres) = (x.map(|run| &run[..n]), if SQUARED { &centres[..n] } else { centres });
     for i in 0..n {
-        let sum = plus::<FLUSH>(plus::<FLUSH>(sums[i], a[i]), b[i]);
-        sums[i] = plus::<FLUSH>(plus::<FLUSH>(sum, c[i]), d[i]);
+        let centre = centre::<SQUARED>(centres, i);
+        let sum = plus::<FLUSH>(plus::<FLUSH>(sums[i], term::<SQUARED>(a[i], centre)), term::<SQUARED>(b[i], centre));
+        sums[i] = plus::<FLUSH>(plus::<FLUSH>(sum, term::<SQUARED>(c[i], centre)), term::<SQUARED>(d[i], centre));
     }
 }
