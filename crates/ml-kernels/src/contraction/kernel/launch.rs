@@ -7,7 +7,7 @@ use cubecl::server::Handle;
 use ml_core::Result;
 
 use super::blocks::{Block, cut, put};
-use super::cells::{CellPlan, cells, join_pair, join_parts};
+use super::cells::{CellPlan, cells};
 use super::guard::{self, least_exponents};
 use super::tall::FEW;
 use super::tile::{self, tiles};
@@ -414,34 +414,11 @@ impl Dense {
             let len = self.batch * leaves * self.m * self.n;
             let parts = In { handle: g.alloc_one::<f32>(len)?, len };
             self.squares(g, choice, least, &parts, 1)?;
-            self.join(g, &parts, &target)?;
+            self.join(g, parts, &target)?;
         } else {
             self.squares(g, choice, least, &target, leaves)?;
         }
         if self.symmetric { self.mirror(g, &target) } else { Ok(()) }
-    }
-
-    /// Joins leaves that were summed apart: `parts` is (item, leaf, cell).
-    fn join<R: Runtime>(&self, g: &Gpu<R>, parts: &In, target: &In) -> Result<()> {
-        let (leaves, cells) = (self.k.div_ceil(LEAF), self.m * self.n);
-        g.guard("matmul: join", 0, || {
-            // SAFETY: the kernel's bound is the number of cells; `parts` holds each of them once a leaf.
-            unsafe {
-                join_parts::launch_unchecked::<R>(
-                    g.client(),
-                    g.grid(self.batch * cells, CUBE as usize),
-                    CubeDim::new_1d(CUBE),
-                    parts.arg(),
-                    target.arg(),
-                    self.batch as u32,
-                    leaves as u32,
-                    cells as u32,
-                    Pins::HOST.nz,
-                    Pins::HOST.one,
-                    self.rule,
-                );
-            }
-        })
     }
 
     /// Launches all squares, `leaves_each` leaves a workgroup, by as many workgroups as have room for their joined leaves.
@@ -511,25 +488,6 @@ struct Choice {
     workgroups: usize,
 }
 
-fn join_two<R: Runtime>(g: &Gpu<R>, rule: Rule, before: &Handle, sum: &Handle, len: usize) -> Result<()> {
-    g.guard("matmul: join", 0, || {
-        // SAFETY: both handles hold `len` elements, the kernel's bound.
-        unsafe {
-            join_pair::launch_unchecked::<R>(
-                g.client(),
-                g.grid(len, CUBE as usize),
-                CubeDim::new_1d(CUBE),
-                ArrayArg::from_raw_parts(before.clone(), len),
-                ArrayArg::from_raw_parts(sum.clone(), len),
-                len as u32,
-                Pins::HOST.nz,
-                Pins::HOST.one,
-                rule,
-            );
-        }
-    })
-}
-
 /// Levels of joined leaves that can wait at once.
 fn levels(k: usize) -> usize {
     let leaves = k.div_ceil(LEAF);
@@ -546,8 +504,10 @@ fn suits_tiles(m: usize, n: usize, k: usize) -> bool {
     k > 0 && m.min(n) >= 8 && m * n >= 2048
 }
 
+mod join;
 mod tall;
 #[cfg(test)]
 mod tests;
 
+use join::join_two;
 use tall::tall_align;

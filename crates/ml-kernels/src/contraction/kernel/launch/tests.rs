@@ -5,6 +5,7 @@ use crate::contraction::guard::least_exponent;
 use crate::contraction::testing::Data;
 use crate::contraction::{Term, cell};
 use crate::device::on_device;
+use crate::num::add;
 use crate::sabotage::Arm;
 use crate::{Buffer, Device};
 
@@ -133,4 +134,48 @@ fn every_choice_gives_the_same_bits() {
 fn levels_count_the_sums_that_wait() {
     let leaves = [0, 1, 2, 3, 4, 5, 8, 9];
     assert_eq!(leaves.map(|n| levels(n * LEAF)), [0, 0, 1, 2, 2, 3, 3, 4]);
+}
+
+/// However many leaves there are and in however many launches they are joined, it is the tree's sum.
+#[test]
+// pathway test: P137
+fn leaves_are_joined_as_the_tree_says() {
+    let (batch, m) = (2, 3);
+    for leaves in [2, 3, 5, 31, 32, 33, 65, 1025] {
+        let values = Data::Ordinary.values(batch * leaves * m, 5);
+        let tree = |item: usize, cell: usize| {
+            let mut level: Vec<f32> = (0..leaves).map(|leaf| values[(item * leaves + leaf) * m + cell]).collect();
+            while level.len() > 1 {
+                level = level.chunks(2).map(|x| if let [a, b] = x { add(*a, *b, Pins::HOST) } else { x[0] }).collect();
+            }
+            level[0].to_bits()
+        };
+        let wanted: Vec<u32> = (0..batch * m).map(|i| tree(i / m, i % m)).collect();
+        for device in crate::conformance::test_devices() {
+            let parts = Buffer::upload(&device, &values).expect("fits");
+            let found: Vec<f32> = on_device!(&device,
+            host(_h) => continue,
+            gpu(g) => {
+                let parts = parts.chunks("parts", &device).expect("lives here").view(g, 0..values.len()).expect("fits");
+                let out = In { handle: g.alloc_one::<f32>(batch * m).expect("fits"), len: batch * m };
+                let work = Dense {
+                    rule: Rule::new(Term::Product, Arm::None),
+                    a: Block { data: parts.clone(), stride: 1 },
+                    b: Block { data: parts.clone(), stride: 1 },
+                    a_contiguous: Contiguous::K,
+                    b_contiguous: Contiguous::K,
+                    batch,
+                    m,
+                    n: 1,
+                    k: leaves * LEAF - 7,
+                    kind: Kind::Tall,
+                    symmetric: false,
+                };
+                work.join(g, parts, &out).expect("runs");
+                g.read_one(&out.handle, batch * m).expect("reads")
+            });
+            let found: Vec<u32> = found.iter().map(|v| v.to_bits()).collect();
+            assert_eq!(found, wanted, "{device:?} {leaves} leaves");
+        }
+    }
 }
