@@ -110,11 +110,11 @@ pub(crate) fn contract<R: Runtime>(
         return Ok(());
     }
     let limit = g.max_elements::<f32>();
-    let kind = Kind::of(m, n, k);
+    let kind = if suits_gram(&a, &b, k) { Kind::Gram } else { Kind::of(m, n, k) };
     let (a_align, b_align) = kind.aligns(&a, &b);
     let waiting = match kind {
         Kind::Tiles => levels(k) * tile_elements(2),
-        Kind::Tall => k.div_ceil(LEAF) * m * n,
+        Kind::Tall | Kind::Gram => k.div_ceil(LEAF) * m * n,
         Kind::Cells => levels(k) * m * n,
     };
     let item = a.padded(k, a_align).max(b.padded(k, b_align)).max(m * n).max(1);
@@ -126,7 +126,7 @@ pub(crate) fn contract<R: Runtime>(
     }
     let together = a.strides.is_none() && b.strides.is_none();
     let group = if together { limit / item.max(if kind == Kind::Tiles { 1 } else { waiting }) } else { 1 };
-    let symmetric = kind == Kind::Tiles && a.is(&b);
+    let symmetric = matches!(kind, Kind::Tiles | Kind::Gram) && a.is(&b);
     for start in (0..batch).step_by(group) {
         let items = start..(start + group).min(batch);
         let a_block = a.items(g, items.clone(), k, a_align)?;
@@ -271,6 +271,7 @@ struct Dense {
 enum Kind {
     Tiles,
     Tall,
+    Gram,
     Cells,
 }
 
@@ -288,7 +289,7 @@ impl Kind {
     /// To how many elements rows of `a` and of `b` are padded.
     fn aligns(self, a: &Operand<'_>, b: &Operand<'_>) -> (usize, usize) {
         match self {
-            Kind::Tiles => (4, 4),
+            Kind::Tiles | Kind::Gram => (4, 4),
             Kind::Tall if a.vectors > b.vectors => (tall_align(a.contiguous), 1),
             Kind::Tall => (1, tall_align(b.contiguous)),
             Kind::Cells => (1, 1),
@@ -301,6 +302,7 @@ impl Dense {
         match self.kind {
             Kind::Tiles => self.tiles(g, &self.least(g)?, target),
             Kind::Tall => self.tall(g, &target),
+            Kind::Gram => self.gram(g, &target),
             Kind::Cells => self.cells(g, &self.least(g)?, target),
         }
     }
@@ -504,10 +506,12 @@ fn suits_tiles(m: usize, n: usize, k: usize) -> bool {
     k > 0 && m.min(n) >= 8 && m * n >= 2048
 }
 
+mod gram;
 mod join;
 mod tall;
 #[cfg(test)]
 mod tests;
 
+use gram::suits_gram;
 use join::join_two;
 use tall::tall_align;

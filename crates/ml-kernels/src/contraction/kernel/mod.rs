@@ -1,11 +1,12 @@
 //! Contractions on GPUs: the pieces that all kernels share.
 //!
 //! [`launch`] cuts the work so that every binding fits, asks [`guard`] for the least exponents, and runs the tiled kernel
-//! ([`tile`]), for a tall operand with few vectors the one that reads it once ([`tall`]) or, for few cells, one unit a cell
-//! ([`cells`]). None of the cuts changes the order in which a cell is summed.
+//! ([`tile`]), for a tall operand with few vectors the one that reads it once ([`tall`]), for the columns of a tall table with
+//! each other another such one ([`gram`]) or, for few cells, one unit a cell ([`cells`]). None of the cuts changes the order in which a cell is summed.
 
 mod blocks;
 mod cells;
+mod gram;
 mod guard;
 pub(crate) mod launch;
 mod mirror;

@@ -179,3 +179,37 @@ fn leaves_are_joined_as_the_tree_says() {
         }
     }
 }
+
+/// Tables of any number of columns that the kernel for Gram matrices takes, of leaves that fill its workgroups or do not,
+/// proved plain, not proved, and both side by side.
+#[test]
+// pathway test: P138
+fn gram_matrices_of_tall_tables_are_the_references() {
+    let shapes = [[1, 1, 40_000], [1, 8, 17_000], [2, 13, 1100], [1, 21, 9000], [1, 32, 2048], [1, 38, 5000]];
+    for (i, [batch, m, k]) in shapes.into_iter().chain([[2, 45, 1025], [1, 50, 4100], [1, 64, 3000]]).enumerate() {
+        let mut x = if i % 3 == 2 { Data::Subnormal } else { Data::Ordinary }.values(batch * k * m, 6);
+        if i % 3 == 1 {
+            x[m * LEAF..m * k.min(2 * LEAF)].copy_from_slice(&Data::Subnormal.values(m * (k.min(2 * LEAF) - LEAF), 7));
+        }
+        let at = |item: usize, v: usize, p: usize| x[(item * k + p) * m + v];
+        let cell_of =
+            |item, r: usize, c: usize| cell(Term::Product, k, |p| at(item, r, p), |p| at(item, c, p)).to_bits();
+        let wanted: Vec<u32> = (0..batch * m * m).map(|i| cell_of(i / m / m, i / m % m, i % m)).collect();
+        for device in crate::conformance::test_devices() {
+            let there = Buffer::upload(&device, &x).expect("fits");
+            let contiguous = Contiguous::Vectors;
+            let whole = Whole { term: Term::Product, contiguous, a: &there, b: &there, dims: [batch, m, m, k] };
+            for prefetch in [false, true] {
+                let found: Vec<f32> = on_device!(&device,
+                host(_h) => continue,
+                gpu(g) => {
+                    let out = In { handle: g.alloc_one::<f32>(batch * m * m).expect("fits"), len: batch * m * m };
+                    whole.dense(g, &device, 4).gram_as(g, prefetch, &out).expect("runs");
+                    g.read_one(&out.handle, batch * m * m).expect("reads")
+                });
+                let found: Vec<u32> = found.iter().map(|v| v.to_bits()).collect();
+                assert!(found == wanted, "{device:?} {batch}x{m}x{k} {prefetch}");
+            }
+        }
+    }
+}
