@@ -20,6 +20,10 @@ use crate::num::Pins;
 /// Squares that keep a large device busy; below it, smaller squares or split leaves are tried.
 const BUSY: usize = 128;
 
+/// Squares of an item up to which the guard looks at what is fetched: operands are then read so few times that reading them
+/// once more, before, would show.
+const FUSED: usize = 16;
+
 /// Most elements of joined leaves that wait at once.
 const WAITING: usize = 1 << 27;
 
@@ -300,7 +304,7 @@ impl Kind {
 impl Dense {
     fn run<R: Runtime>(&self, g: &Gpu<R>, target: In) -> Result<()> {
         match self.kind {
-            Kind::Tiles => self.tiles(g, &self.least(g)?, target),
+            Kind::Tiles => self.tiles(g, target),
             Kind::Tall => self.tall(g, &target),
             Kind::Gram => self.gram(g, &target),
             Kind::Cells => self.cells(g, &self.least(g)?, target),
@@ -382,8 +386,11 @@ impl Dense {
         })
     }
 
-    fn tiles<R: Runtime>(&self, g: &Gpu<R>, least: &In, target: In) -> Result<()> {
-        self.tiles_as(g, self.choose(g), least, target)
+    fn tiles<R: Runtime>(&self, g: &Gpu<R>, target: In) -> Result<()> {
+        let choice = self.choose(g);
+        // What a fused guard is given in its place is not read.
+        let least = if choice.fused { In { handle: g.alloc_one::<u32>(0)?, len: 0 } } else { self.least(g)? };
+        self.tiles_as(g, choice, &least, target)
     }
 
     /// How the tiled kernel runs here. Every choice gives the same bits.
@@ -400,6 +407,7 @@ impl Dense {
             quads,
             split: splits && self.count(quads) < 2 * BUSY,
             prefetch: runtime == "cuda" || runtime == "hip",
+            fused: self.count(quads) <= FUSED * self.batch,
             waiting: WAITING.min(limit),
             workgroups: multiprocessors.map_or(usize::MAX, |n| 2 * n as usize),
         }
@@ -438,6 +446,7 @@ impl Dense {
             quads: choice.quads,
             ragged: !self.k.is_multiple_of(TILE_K),
             prefetch: choice.prefetch,
+            fused: choice.fused,
             lower: self.symmetric,
             rule: self.rule,
         };
@@ -483,6 +492,8 @@ struct Choice {
     split: bool,
     /// Whether tiles are fetched one ahead.
     prefetch: bool,
+    /// Whether the guard looks at what is fetched instead of at all of both operands before.
+    fused: bool,
     /// Most elements of joined leaves that wait at once.
     waiting: usize,
     /// Most workgroups. Where the device says how many multiprocessors it has, two for each: what waits then stays in the

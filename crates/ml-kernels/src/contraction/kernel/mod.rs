@@ -47,6 +47,9 @@ struct TilePlan {
     ragged: bool,
     /// Whether the next tile is fetched before this one is used: faster where registers are the compiler's to give.
     prefetch: bool,
+    /// Whether the guard looks at what is fetched, instead of at exponents that were found before: a leaf that is not proved
+    /// is added again.
+    fused: bool,
     /// Whether squares right of the diagonal are left out.
     lower: bool,
     rule: Rule,

@@ -86,26 +86,31 @@ fn least_exponents_are_the_hosts() {
     }
 }
 
-/// Squares of either size, leaves split or not, prefetched or not, all at once or one by one: the reference's bytes. Five
-/// leaves, so that a serial join would show.
+/// Squares of either size, leaves split or not, prefetched or not, guarded before or while fetched, all at once or one by one:
+/// the reference's bytes. Five leaves, so that a serial join would show.
 #[test]
-// pathway test: P39
+// pathway test: P39, P139
 fn every_choice_gives_the_same_bits() {
     let (m, n, k) = (20, 68, 4100);
     let (ordinary, subnormal) = ((Data::Ordinary, Term::Product), (Data::Subnormal, Term::SquaredDifference));
     let runs = [
-        (ordinary, 1, false, false, WAITING),
-        (ordinary, 1, false, true, 3 * tile_elements(1)),
-        (ordinary, 1, true, true, WAITING),
-        (ordinary, 2, false, true, WAITING),
-        (ordinary, 2, true, false, WAITING),
-        (subnormal, 1, false, true, WAITING),
-        (subnormal, 1, true, false, 1),
+        (ordinary, 1, false, false, false, WAITING),
+        (ordinary, 1, false, true, false, 3 * tile_elements(1)),
+        (ordinary, 1, true, true, false, WAITING),
+        (ordinary, 2, false, true, false, WAITING),
+        (ordinary, 2, true, false, false, WAITING),
+        (subnormal, 1, false, true, false, WAITING),
+        (subnormal, 1, true, false, false, 1),
+        (ordinary, 1, false, true, true, WAITING),
+        (ordinary, 2, true, false, true, WAITING),
+        (subnormal, 1, true, true, true, WAITING),
+        (subnormal, 1, false, false, true, 1),
+        (subnormal, 2, false, true, true, WAITING),
     ];
-    for (((data, term), quads, split, prefetch, waiting), workgroups) in
+    for (((data, term), quads, split, prefetch, fused, waiting), workgroups) in
         runs.into_iter().zip([1, usize::MAX, 7].into_iter().cycle())
     {
-        let choice = Choice { quads, split, prefetch, waiting, workgroups };
+        let choice = Choice { quads, split, prefetch, fused, waiting, workgroups };
         let (a, b) = (data.values(m * k, 3), data.values(n * k, 4));
         let wanted: Vec<u32> =
             (0..m * n).map(|i| cell(term, k, |p| a[i / n * k + p], |p| b[i % n * k + p]).to_bits()).collect();
