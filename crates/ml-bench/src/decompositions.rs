@@ -20,22 +20,38 @@ struct Kind {
     flops: f64,
     /// Whether the largest matrix is measured only if the decomposition is asked for by name, as it takes minutes.
     long: bool,
+    /// Whether a GPU computes it.
+    on_device: bool,
     run: Run,
 }
 
 const KINDS: [Kind; 7] = [
-    Kind { name: "cholesky", flops: 1.0 / 3.0, long: false, run: |d, a, n| Ok(vec![cholesky(d, a, n)?]) },
-    Kind { name: "lu", flops: 2.0 / 3.0, long: false, run: |d, a, n| Ok(vec![lu(d, a, n, n)?.factors]) },
+    Kind {
+        name: "cholesky",
+        flops: 1.0 / 3.0,
+        long: false,
+        on_device: true,
+        run: |d, a, n| Ok(vec![cholesky(d, a, n)?]),
+    },
+    Kind {
+        name: "lu",
+        flops: 2.0 / 3.0,
+        long: false,
+        on_device: false,
+        run: |d, a, n| Ok(vec![lu(d, a, n, n)?.factors]),
+    },
     Kind {
         name: "triangular_solve",
         flops: 1.0,
         long: false,
+        on_device: false,
         run: |d, a, n| Ok(vec![triangular_solve(d, a, a, n, n, Triangle::default())?]),
     },
     Kind {
         name: "qr",
         flops: 8.0 / 3.0,
         long: false,
+        on_device: false,
         run: |d, a, n| {
             let (q, r) = qr(d, a, n, n)?;
             Ok(vec![q, r])
@@ -45,6 +61,7 @@ const KINDS: [Kind; 7] = [
         name: "symmetric_eigen",
         flops: 10.0 / 3.0,
         long: true,
+        on_device: false,
         run: |d, a, n| {
             let (values, vectors) = symmetric_eigen(d, a, n)?;
             Ok(vec![values, vectors])
@@ -54,12 +71,14 @@ const KINDS: [Kind; 7] = [
         name: "singular_values",
         flops: 8.0 / 3.0,
         long: true,
+        on_device: false,
         run: |d, a, n| Ok(vec![singular_values(d, a, n, n)?]),
     },
     Kind {
         name: "svd",
         flops: 20.0 / 3.0,
         long: true,
+        on_device: false,
         run: |d, a, n| {
             let found = svd(d, a, n, n)?;
             Ok(vec![found.u, found.values, found.vt])
@@ -67,7 +86,8 @@ const KINDS: [Kind; 7] = [
     },
 ];
 
-/// Every decomposition on `device`.
+/// Every decomposition on `device`; on a GPU at full size only those that compute there, or that `filter` names: the others
+/// run on the host whatever the device, and would take most of a run's time to say nothing of it.
 ///
 /// # Errors
 /// A device failure while the data is uploaded.
@@ -75,7 +95,7 @@ pub(crate) fn decompositions(device: &Device, size: Size, filter: &str) -> Resul
     let mut all = Vec::new();
     for kind in &KINDS {
         let by_name = !filter.is_empty() && kind.name.contains(filter);
-        if !filter.is_empty() && !by_name {
+        if !filter.is_empty() && !by_name || size == Size::Gpu && !by_name && !kind.on_device {
             continue;
         }
         match size {
@@ -88,7 +108,7 @@ pub(crate) fn decompositions(device: &Device, size: Size, filter: &str) -> Resul
             }
         }
     }
-    if filter.is_empty() || "lstsq".contains(filter) {
+    if filter.is_empty() && size != Size::Gpu || !filter.is_empty() && "lstsq".contains(filter) {
         let (m, n) = if size == Size::Tiny { (90, 20) } else { (4096, 512) };
         all.push(least_squares(device, m, n)?);
     }
@@ -145,4 +165,20 @@ fn least_squares(device: &Device, m: usize, n: usize) -> Result<Workload> {
         }),
         run: Box::new(move || lstsq(&e, &ab, &bb, m, n, 1, None).map(drop)),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_gpu_is_not_asked_for_what_the_host_does() {
+        let names = |filter| -> Vec<&str> {
+            let all = decompositions(&Device::host(), Size::Gpu, filter).expect("fits");
+            all.iter().map(|workload| workload.name).collect()
+        };
+        assert_eq!(names(""), ["cholesky", "cholesky"]);
+        assert_eq!(names("lu"), ["lu", "lu", "singular_values", "singular_values"]);
+        assert_eq!(names("lstsq"), ["lstsq"]);
+    }
 }

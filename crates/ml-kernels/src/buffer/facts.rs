@@ -4,17 +4,22 @@
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+/// Most words of a list that are kept on the host once they have been there.
+const KEPT: usize = 1 << 16;
+
 /// Facts about one buffer, shared by its clones. They are of the contents alone: no device, limit or arm changes them.
 #[derive(Debug)]
 pub(crate) struct Facts {
     greatest_magnitude: OnceLock<u32>,
     /// Every word is known to be below it.
     bound: AtomicU64,
+    /// The words of a short list of integers.
+    words: OnceLock<Box<[u32]>>,
 }
 
 impl Default for Facts {
     fn default() -> Self {
-        Facts { greatest_magnitude: OnceLock::new(), bound: AtomicU64::new(u64::MAX) }
+        Facts { greatest_magnitude: OnceLock::new(), bound: AtomicU64::new(u64::MAX), words: OnceLock::new() }
     }
 }
 
@@ -28,6 +33,19 @@ impl Facts {
     pub(crate) fn note_greatest_magnitude(&self, bits: u32) {
         let known = *self.greatest_magnitude.get_or_init(|| bits);
         debug_assert_eq!(known, bits, "contents do not change");
+    }
+
+    /// The words, if they have been kept.
+    pub(crate) fn words(&self) -> Option<&[u32]> {
+        self.words.get().map(AsRef::as_ref)
+    }
+
+    /// Keeps the words, if they are few.
+    pub(crate) fn note_words(&self, words: &[u32]) {
+        if words.len() <= KEPT {
+            let known = self.words.get_or_init(|| words.into());
+            debug_assert_eq!(known.as_ref(), words, "contents do not change");
+        }
     }
 
     /// Whether every word is known to be below `bound`; if not, it may be all the same.
@@ -54,6 +72,10 @@ mod tests {
         assert!(facts.are_below(10) && facts.are_below(11) && !facts.are_below(9));
         facts.note_greatest_magnitude(7);
         assert_eq!(facts.greatest_magnitude(), Some(7));
+        facts.note_words(&vec![0; KEPT + 1]);
+        assert!(facts.words().is_none());
+        facts.note_words(&[3, 4]);
+        assert_eq!(facts.words(), Some(&[3, 4][..]));
     }
 
     #[test]
@@ -83,6 +105,15 @@ mod tests {
                 for _ in 0..2 {
                     assert!(scatter_add(&device, &endless, &labels, 3, 2, 3).is_err());
                 }
+            }
+            let ends = Buffer::upload(&device, &[0u32, 2, 6]).expect("uploads");
+            let short = up(&[1.0; 5]);
+            for _ in 0..2 {
+                let sums = crate::reduce::segment_sums(&device, &x, &ends).expect("sums").read().expect("reads");
+                assert_eq!(sums, [1.0, 17.5]);
+                // What is kept is checked against each list again.
+                let error = crate::reduce::segment_sums(&device, &short, &ends).expect_err("6 is out of bounds");
+                assert!(error.to_string().contains("index 6 at position 2, the bound is 6"), "{error}");
             }
             let elsewhere = labels.to(&crate::Device::host()).expect("copies");
             assert!(elsewhere.facts().are_below(3));

@@ -132,6 +132,9 @@ fn relatives() -> Vec<Case> {
         cases.push(pairs(of, Data::Subnormal, long, false));
         cases.push(pairs(of, Data::Subnormal, [45, 30], true));
     }
+    for (rows, cols, data) in [(3000, 20, Data::Ordinary), (1500, 7, Data::Subnormal), (2100, 46, Data::Huge)] {
+        cases.push(pairs(Gram::Columns, data, [rows, cols], false));
+    }
     for (dims, small) in [([65, 70, 40], false), ([1, 33, 1030], false), ([3, 5, 0], false), ([30, 40, 9], true)] {
         for data in [Data::Ordinary, Data::Subnormal] {
             cases.push(layer(data, dims, small));

@@ -139,31 +139,48 @@ fn carry(
     sum
 }
 
-/// Joins the leaves of split contractions: `parts` is (item, leaf, cell) with `cells` cells an item; joined leaves wait
-/// in the places of leaves that are done with.
+/// Joins neighbouring leaves of split contractions, `together` at a time, a power of two: `parts` is (item, leaf, cell) with
+/// `cells` cells an item, `c` (item, group of leaves, cell). A group is a node of the tree, so that groups are joined by the
+/// same rule again. A unit loads all of its leaves before it adds: it waits for memory once, not once a leaf.
 #[cube(launch_unchecked)]
 #[allow(clippy::too_many_arguments)]
+// pathway: P137
 pub(super) fn join_parts(
-    parts: &mut Array<f32>,
+    parts: &Array<f32>,
     c: &mut Array<f32>,
     batch: u32,
     leaves: u32,
     cells: u32,
     nz: f32,
     one: f32,
+    #[comptime] together: usize,
     #[comptime] rule: Rule,
 ) {
     let p = Pins { nz, one };
     let (leaves, cells) = (leaves as usize, cells as usize);
+    let groups = leaves.div_ceil(together);
     let i = ABSOLUTE_POS;
-    if i < batch as usize * cells {
-        let base = i / cells * leaves * cells;
-        let mut sum = 0.0f32;
-        for leaf in 0..leaves {
-            let own = parts[base + leaf * cells + i % cells];
-            sum = carry(parts, own, leaf, leaf + 1usize == leaves, cells, base + i % cells, p, rule);
+    if i < batch as usize * groups * cells {
+        let first = i / cells % groups * together;
+        let base = (i / cells / groups * leaves + first) * cells + i % cells;
+        let here = at_most(together, leaves - first);
+        let mut sums = Array::<f32>::new(together);
+        #[unroll]
+        for leaf in 0..together {
+            sums[leaf] = parts[base + at_most(leaf, here - 1usize) * cells];
         }
-        c[i] = sum;
+        #[unroll]
+        for level in 0..comptime!(together.trailing_zeros() as usize) {
+            #[unroll]
+            for node in 0..comptime!(together >> (level + 1)) {
+                let left = comptime!(node << (level + 1));
+                let right = comptime!((node << (level + 1)) + (1 << level));
+                if right < here {
+                    sums[left] = join(sums[left], sums[right], p, rule);
+                }
+            }
+        }
+        c[i] = sums[0];
     }
 }
 

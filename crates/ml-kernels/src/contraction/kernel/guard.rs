@@ -26,6 +26,41 @@ pub(super) fn lesser(a: u32, b: u32) -> u32 {
     select(a < b, a, b)
 }
 
+/// Stands for "no element but zeros" where magnitudes are kept as [`least_of`] does.
+pub(super) const NOTHING: u32 = 0xffff_ffff;
+
+/// The lesser of `least` and the magnitudes of four elements, each kept as one less than its word without the sign: so a zero
+/// wraps round and becomes the greatest.
+#[cube]
+pub(super) fn least_of(v: Vector<f32, Const<4>>, least: u32) -> u32 {
+    let mut found = least;
+    #[unroll]
+    for i in 0..4usize {
+        found = lesser((bits(v[i]) << 1u32) - 1u32, found);
+    }
+    found
+}
+
+/// The least biased exponent of what all `units` units found with [`least_of`], [`NOTHING`] included. Barriers stand before
+/// and behind it.
+#[cube]
+pub(super) fn least_exponent(own: u32, #[comptime] units: usize) -> u32 {
+    let mut shared = SharedMemory::<u32>::new(units);
+    let unit = UNIT_POS as usize;
+    shared[unit] = own;
+    sync_cube();
+    let mut half = comptime!(units.next_power_of_two() / 2).runtime();
+    while half > 0usize {
+        if unit < half && unit + half < units {
+            shared[unit] = lesser(shared[unit], shared[unit + half]);
+        }
+        sync_cube();
+        half /= 2usize;
+    }
+    let least = shared[0];
+    select(least == NOTHING, 255u32, (least + 1u32) >> 24u32)
+}
+
 /// The least biased exponent among the elements of one region that are not zero: up to `REGION` vectors, one leaf.
 #[cube]
 fn scan(

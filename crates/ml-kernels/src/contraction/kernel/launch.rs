@@ -7,7 +7,7 @@ use cubecl::server::Handle;
 use ml_core::Result;
 
 use super::blocks::{Block, cut, put};
-use super::cells::{CellPlan, cells, join_pair, join_parts};
+use super::cells::{CellPlan, cells};
 use super::guard::{self, least_exponents};
 use super::tall::FEW;
 use super::tile::{self, tiles};
@@ -19,6 +19,10 @@ use crate::num::Pins;
 
 /// Squares that keep a large device busy; below it, smaller squares or split leaves are tried.
 const BUSY: usize = 128;
+
+/// Squares of an item up to which the guard looks at what is fetched: operands are then read so few times that reading them
+/// once more, before, would show.
+const FUSED: usize = 16;
 
 /// Most elements of joined leaves that wait at once.
 const WAITING: usize = 1 << 27;
@@ -110,11 +114,11 @@ pub(crate) fn contract<R: Runtime>(
         return Ok(());
     }
     let limit = g.max_elements::<f32>();
-    let kind = Kind::of(m, n, k);
+    let kind = if suits_gram(&a, &b, k) { Kind::Gram } else { Kind::of(m, n, k) };
     let (a_align, b_align) = kind.aligns(&a, &b);
     let waiting = match kind {
         Kind::Tiles => levels(k) * tile_elements(2),
-        Kind::Tall => k.div_ceil(LEAF) * m * n,
+        Kind::Tall | Kind::Gram => k.div_ceil(LEAF) * m * n,
         Kind::Cells => levels(k) * m * n,
     };
     let item = a.padded(k, a_align).max(b.padded(k, b_align)).max(m * n).max(1);
@@ -126,7 +130,7 @@ pub(crate) fn contract<R: Runtime>(
     }
     let together = a.strides.is_none() && b.strides.is_none();
     let group = if together { limit / item.max(if kind == Kind::Tiles { 1 } else { waiting }) } else { 1 };
-    let symmetric = kind == Kind::Tiles && a.is(&b);
+    let symmetric = matches!(kind, Kind::Tiles | Kind::Gram) && a.is(&b);
     for start in (0..batch).step_by(group) {
         let items = start..(start + group).min(batch);
         let a_block = a.items(g, items.clone(), k, a_align)?;
@@ -271,6 +275,7 @@ struct Dense {
 enum Kind {
     Tiles,
     Tall,
+    Gram,
     Cells,
 }
 
@@ -288,7 +293,7 @@ impl Kind {
     /// To how many elements rows of `a` and of `b` are padded.
     fn aligns(self, a: &Operand<'_>, b: &Operand<'_>) -> (usize, usize) {
         match self {
-            Kind::Tiles => (4, 4),
+            Kind::Tiles | Kind::Gram => (4, 4),
             Kind::Tall if a.vectors > b.vectors => (tall_align(a.contiguous), 1),
             Kind::Tall => (1, tall_align(b.contiguous)),
             Kind::Cells => (1, 1),
@@ -299,8 +304,9 @@ impl Kind {
 impl Dense {
     fn run<R: Runtime>(&self, g: &Gpu<R>, target: In) -> Result<()> {
         match self.kind {
-            Kind::Tiles => self.tiles(g, &self.least(g)?, target),
+            Kind::Tiles => self.tiles(g, target),
             Kind::Tall => self.tall(g, &target),
+            Kind::Gram => self.gram(g, &target),
             Kind::Cells => self.cells(g, &self.least(g)?, target),
         }
     }
@@ -380,8 +386,11 @@ impl Dense {
         })
     }
 
-    fn tiles<R: Runtime>(&self, g: &Gpu<R>, least: &In, target: In) -> Result<()> {
-        self.tiles_as(g, self.choose(g), least, target)
+    fn tiles<R: Runtime>(&self, g: &Gpu<R>, target: In) -> Result<()> {
+        let choice = self.choose(g);
+        // What a fused guard is given in its place is not read.
+        let least = if choice.fused { In { handle: g.alloc_one::<u32>(0)?, len: 0 } } else { self.least(g)? };
+        self.tiles_as(g, choice, &least, target)
     }
 
     /// How the tiled kernel runs here. Every choice gives the same bits.
@@ -398,6 +407,7 @@ impl Dense {
             quads,
             split: splits && self.count(quads) < 2 * BUSY,
             prefetch: runtime == "cuda" || runtime == "hip",
+            fused: self.count(quads) <= FUSED * self.batch,
             waiting: WAITING.min(limit),
             workgroups: multiprocessors.map_or(usize::MAX, |n| 2 * n as usize),
         }
@@ -414,34 +424,11 @@ impl Dense {
             let len = self.batch * leaves * self.m * self.n;
             let parts = In { handle: g.alloc_one::<f32>(len)?, len };
             self.squares(g, choice, least, &parts, 1)?;
-            self.join(g, &parts, &target)?;
+            self.join(g, parts, &target)?;
         } else {
             self.squares(g, choice, least, &target, leaves)?;
         }
         if self.symmetric { self.mirror(g, &target) } else { Ok(()) }
-    }
-
-    /// Joins leaves that were summed apart: `parts` is (item, leaf, cell).
-    fn join<R: Runtime>(&self, g: &Gpu<R>, parts: &In, target: &In) -> Result<()> {
-        let (leaves, cells) = (self.k.div_ceil(LEAF), self.m * self.n);
-        g.guard("matmul: join", 0, || {
-            // SAFETY: the kernel's bound is the number of cells; `parts` holds each of them once a leaf.
-            unsafe {
-                join_parts::launch_unchecked::<R>(
-                    g.client(),
-                    g.grid(self.batch * cells, CUBE as usize),
-                    CubeDim::new_1d(CUBE),
-                    parts.arg(),
-                    target.arg(),
-                    self.batch as u32,
-                    leaves as u32,
-                    cells as u32,
-                    Pins::HOST.nz,
-                    Pins::HOST.one,
-                    self.rule,
-                );
-            }
-        })
     }
 
     /// Launches all squares, `leaves_each` leaves a workgroup, by as many workgroups as have room for their joined leaves.
@@ -459,6 +446,7 @@ impl Dense {
             quads: choice.quads,
             ragged: !self.k.is_multiple_of(TILE_K),
             prefetch: choice.prefetch,
+            fused: choice.fused,
             lower: self.symmetric,
             rule: self.rule,
         };
@@ -504,30 +492,13 @@ struct Choice {
     split: bool,
     /// Whether tiles are fetched one ahead.
     prefetch: bool,
+    /// Whether the guard looks at what is fetched instead of at all of both operands before.
+    fused: bool,
     /// Most elements of joined leaves that wait at once.
     waiting: usize,
     /// Most workgroups. Where the device says how many multiprocessors it has, two for each: what waits then stays in the
     /// cache, which one workgroup a square leaves (2% slower or more on an H200 at 4096 cubed).
     workgroups: usize,
-}
-
-fn join_two<R: Runtime>(g: &Gpu<R>, rule: Rule, before: &Handle, sum: &Handle, len: usize) -> Result<()> {
-    g.guard("matmul: join", 0, || {
-        // SAFETY: both handles hold `len` elements, the kernel's bound.
-        unsafe {
-            join_pair::launch_unchecked::<R>(
-                g.client(),
-                g.grid(len, CUBE as usize),
-                CubeDim::new_1d(CUBE),
-                ArrayArg::from_raw_parts(before.clone(), len),
-                ArrayArg::from_raw_parts(sum.clone(), len),
-                len as u32,
-                Pins::HOST.nz,
-                Pins::HOST.one,
-                rule,
-            );
-        }
-    })
 }
 
 /// Levels of joined leaves that can wait at once.
@@ -546,8 +517,12 @@ fn suits_tiles(m: usize, n: usize, k: usize) -> bool {
     k > 0 && m.min(n) >= 8 && m * n >= 2048
 }
 
+mod gram;
+mod join;
 mod tall;
 #[cfg(test)]
 mod tests;
 
+use gram::suits_gram;
+use join::join_two;
 use tall::tall_align;

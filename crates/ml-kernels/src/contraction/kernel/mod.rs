@@ -1,11 +1,12 @@
 //! Contractions on GPUs: the pieces that all kernels share.
 //!
 //! [`launch`] cuts the work so that every binding fits, asks [`guard`] for the least exponents, and runs the tiled kernel
-//! ([`tile`]), for a tall operand with few vectors the one that reads it once ([`tall`]) or, for few cells, one unit a cell
-//! ([`cells`]). None of the cuts changes the order in which a cell is summed.
+//! ([`tile`]), for a tall operand with few vectors the one that reads it once ([`tall`]), for the columns of a tall table with
+//! each other another such one ([`gram`]) or, for few cells, one unit a cell ([`cells`]). None of the cuts changes the order in which a cell is summed.
 
 mod blocks;
 mod cells;
+mod gram;
 mod guard;
 pub(crate) mod launch;
 mod mirror;
@@ -46,6 +47,9 @@ struct TilePlan {
     ragged: bool,
     /// Whether the next tile is fetched before this one is used: faster where registers are the compiler's to give.
     prefetch: bool,
+    /// Whether the guard looks at what is fetched, instead of at exponents that were found before: a leaf that is not proved
+    /// is added again.
+    fused: bool,
     /// Whether squares right of the diagonal are left out.
     lower: bool,
     rule: Rule,

@@ -8,6 +8,7 @@ use cubecl::prelude::*;
 
 use super::{Contiguous, Pins4, REGION, Shape, TILE_K, TilePlan, V4, add4, at_most, guard, term4};
 use crate::contraction::LEAF;
+use crate::num::{bits, from_bits};
 use crate::sabotage::Arm;
 
 /// Units of the workgroup.
@@ -177,8 +178,8 @@ struct Turns {
     for_a: bool,
 }
 
-/// Adds a leaf's tiles. The two loops of `flushed` are two pieces of code, so that the plain one is unrolled and its
-/// registers are its own.
+/// Adds a leaf's tiles, and gives the least magnitude among what the unit fetched where the plan asks for it. The two loops
+/// of `flushed` are two pieces of code, so that the plain one is unrolled and its registers are its own.
 #[cube]
 #[allow(clippy::too_many_arguments)]
 fn add_leaf(
@@ -194,7 +195,14 @@ fn add_leaf(
     pins: &Pins4,
     #[comptime] flushed: bool,
     #[comptime] plan: TilePlan,
-) {
+) -> u32 {
+    let mut least = comptime!(guard::NOTHING).runtime();
+    if comptime!(plan.prefetch && plan.fused) {
+        let tile = tile_at(t.from, t.tiles, comptime!(plan.rule.arm));
+        fetch_both(a, b, hold, pa, pb, tile, t.part_unit, t.for_a, plan);
+        least = stash_both(sa, sb, hold, least, t.part_unit, t.for_a, plan);
+        sync_cube();
+    }
     for turn in t.from..t.end {
         if comptime!(plan.prefetch) {
             if turn + 1usize < t.last {
@@ -204,7 +212,7 @@ fn add_leaf(
         } else {
             let tile = tile_at(turn, t.tiles, comptime!(plan.rule.arm));
             fetch_both(a, b, hold, pa, pb, tile, t.part_unit, t.for_a, plan);
-            stash_both(sa, sb, hold, t.part_unit, t.for_a, plan);
+            least = stash_both(sa, sb, hold, least, t.part_unit, t.for_a, plan);
             sync_cube();
         }
         if comptime!(flushed) {
@@ -220,11 +228,12 @@ fn add_leaf(
         sync_cube();
         if comptime!(plan.prefetch) {
             if turn + 1usize < t.last {
-                stash_both(sa, sb, hold, t.part_unit, t.for_a, plan);
+                least = stash_both(sa, sb, hold, least, t.part_unit, t.for_a, plan);
             }
             sync_cube();
         }
     }
+    least
 }
 
 /// The element of a tile that is added in step `k`.
@@ -321,29 +330,33 @@ pub(super) fn tiles<N: Size>(
             let first_leaf = part * leaves_each;
             let last_leaf = at_most(first_leaf + leaves_each, leaves);
             let last_tile = at_most(last_leaf * LEAF_TILES, tiles);
-            if comptime!(plan.prefetch) {
+            if comptime!(plan.prefetch && !plan.fused) {
                 let tile = tile_at(first_leaf * LEAF_TILES, tiles, comptime!(plan.rule.arm));
                 fetch_both(a, b, &mut hold, &pa, &pb, tile, part_unit, for_a, plan);
-                stash_both(&mut sa, &mut sb, &hold, part_unit, for_a, plan);
+                stash_both(&mut sa, &mut sb, &hold, 0u32, part_unit, for_a, plan);
                 sync_cube();
             }
             for leaf in first_leaf..last_leaf {
-                #[unroll]
-                for x in 0..cells {
-                    acc[x] = V4::new(0.0f32);
-                }
-                let plain = plain_here(least, &shape, item, row, col, leaf, plan);
+                clear(&mut acc, plan);
+                let end = at_most((leaf + 1usize) * LEAF_TILES, tiles);
                 let turns = Turns {
                     from: leaf * LEAF_TILES,
-                    end: at_most((leaf + 1usize) * LEAF_TILES, tiles),
-                    last: last_tile,
+                    end,
+                    last: if comptime!(plan.fused) { end } else { last_tile },
                     tiles,
                     ty,
                     tx,
                     part_unit,
                     for_a,
                 };
-                if plain {
+                if comptime!(plan.fused) {
+                    let own =
+                        add_leaf(a, b, &mut sa, &mut sb, &mut acc, &mut hold, &pa, &pb, &turns, &pins, false, plan);
+                    if !fetched_proves(&mut sa, own, plan) {
+                        clear(&mut acc, plan);
+                        add_leaf(a, b, &mut sa, &mut sb, &mut acc, &mut hold, &pa, &pb, &turns, &pins, true, plan);
+                    }
+                } else if plain_here(least, &shape, item, row, col, leaf, plan) {
                     add_leaf(a, b, &mut sa, &mut sb, &mut acc, &mut hold, &pa, &pb, &turns, &pins, false, plan);
                 } else {
                     add_leaf(a, b, &mut sa, &mut sb, &mut acc, &mut hold, &pa, &pb, &turns, &pins, true, plan);
@@ -426,14 +439,87 @@ fn stash_both(
     sa: &mut SharedMemory<V4>,
     sb: &mut SharedMemory<V4>,
     hold: &Array<V4>,
+    least: u32,
     unit: usize,
     for_a: bool,
     #[comptime] plan: TilePlan,
-) {
+) -> u32 {
+    let mut found = least;
     if for_a {
         stash(sa, hold, unit, comptime!(plan.a), comptime!(plan.quads));
+        if comptime!(plan.fused) {
+            found = seen(hold, found, unit, comptime!(plan.a), comptime!(plan.quads));
+        }
     } else {
         stash(sb, hold, unit, comptime!(plan.b), comptime!(plan.quads));
+        if comptime!(plan.fused) {
+            found = seen(hold, found, unit, comptime!(plan.b), comptime!(plan.quads));
+        }
+    }
+    found
+}
+
+/// The lesser of `least` and the magnitudes that `fetch` brought, as [`guard::least_of`] has them.
+#[cube]
+fn seen(
+    hold: &Array<V4>,
+    least: u32,
+    unit: usize,
+    #[comptime] contiguous: Contiguous,
+    #[comptime] quads: usize,
+) -> u32 {
+    let mut found = least;
+    if comptime!(contiguous == Contiguous::K) {
+        if unit < comptime!(64 * quads) {
+            #[unroll]
+            for i in 0..4usize {
+                found = guard::least_of(hold[i], found);
+            }
+        }
+    } else {
+        #[unroll]
+        for i in 0..comptime!(2 * quads) {
+            found = guard::least_of(hold[i], found);
+        }
+    }
+    found
+}
+
+/// Whether what the units fetched of a leaf proves its plain loop. They meet in a tile that is done with: shared memory has
+/// no room for more.
+#[cube]
+// pathway: P139
+fn fetched_proves(meet: &mut SharedMemory<V4>, own: u32, #[comptime] plan: TilePlan) -> bool {
+    if comptime!(plan.rule.unguarded()) {
+        true.runtime()
+    } else {
+        let unit = UNIT_POS as usize;
+        // As powers of two: a tile holds floats, and a device may take a small word for a subnormal.
+        let e = select(own == comptime!(guard::NOTHING), 255u32, (own + 1u32) >> 24u32);
+        meet[unit] = V4::new(from_bits(guard::lesser(e, 254u32) << 23u32));
+        sync_cube();
+        let mut half = 64usize;
+        while half > 0usize {
+            if unit % 128usize < half {
+                let mine = meet[unit];
+                let other = meet[unit + half];
+                meet[unit] = V4::new(from_bits(guard::lesser(bits(mine[0]), bits(other[0]))));
+            }
+            sync_cube();
+            half /= 2usize;
+        }
+        let of_a = meet[0];
+        let of_b = meet[128];
+        sync_cube();
+        guard::proved(bits(of_a[0]) >> 23u32, bits(of_b[0]) >> 23u32, comptime!(plan.rule))
+    }
+}
+
+#[cube]
+fn clear(acc: &mut Array<V4>, #[comptime] plan: TilePlan) {
+    #[unroll]
+    for x in 0..comptime!(4 * plan.quads * plan.quads) {
+        acc[x] = V4::new(0.0f32);
     }
 }
 

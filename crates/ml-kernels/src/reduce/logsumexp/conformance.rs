@@ -57,6 +57,7 @@ mod tests {
     use crate::conformance::assert_reference;
 
     #[test]
+    // pathway test: P140
     fn every_device_gives_the_reference() {
         assert_reference(&cases());
     }

@@ -1,14 +1,18 @@
 //! Contract clause `sums`: the logarithm of a sum of exponentials, which neither overflows nor drowns.
 
 pub(super) mod conformance;
+#[cfg(feature = "gpu")]
+mod kernel;
 mod reference;
 
 use ml_core::Result;
 
 use super::extremes::{col_max, row_max};
+#[cfg(feature = "gpu")]
+use super::sums::{LANES, row_sums};
 use super::{Along, elements};
 use crate::buffer::Buffer;
-use crate::device::Device;
+use crate::device::{Device, on_device};
 use crate::map::{self, Expr, Operand};
 
 /// ln Σ e^x over all elements: shape (1).
@@ -65,12 +69,47 @@ fn over(device: &Device, x: &Buffer<f32>, rows: usize, cols: usize, along: Along
     if greatest.is_empty() {
         return Ok(greatest);
     }
-    let terms = [(Expr::input(0) - Expr::input(1)).exp()];
-    let mut sums = match along {
-        Along::Rows => map::row_sums(device, &terms, &[Operand::Full(x), Operand::Col(&greatest)], &[], rows, cols)?,
-        Along::Columns => map::col_sums(device, &terms, &[Operand::Full(x), Operand::Row(&greatest)], &[], rows, cols)?,
+    let sums = match along {
+        Along::Rows => row_exponentials(device, x, &greatest, rows, cols)?,
+        Along::Columns => {
+            one(map::col_sums(device, &[term()], &[Operand::Full(x), Operand::Row(&greatest)], &[], rows, cols)?)
+        }
     };
-    let sums = sums.pop().expect("one expression has one result");
     let result = Expr::input(0) + Expr::input(1).ln();
     map::map(device, &result, &[Operand::Full(&greatest), Operand::Full(&sums)], &[], 1, sums.len())
+}
+
+/// What an element adds to the sum.
+fn term() -> Expr {
+    (Expr::input(0) - Expr::input(1)).exp()
+}
+
+/// For each row of `x`, shape (rows, cols) with a row and a column at least, the sum of [`term`], the second input being the
+/// row's element of `greatest`: shape (rows).
+fn row_exponentials(
+    device: &Device,
+    x: &Buffer<f32>,
+    greatest: &Buffer<f32>,
+    rows: usize,
+    cols: usize,
+) -> Result<Buffer<f32>> {
+    let in_two_steps =
+        || Ok(one(map::row_sums(device, &[term()], &[Operand::Full(x), Operand::Col(greatest)], &[], rows, cols)?));
+    on_device!(device,
+    host(_h) => in_two_steps(),
+    gpu(g) => {
+        // Lanes without elements would idle.
+        if cols < LANES {
+            return in_two_steps();
+        }
+        let (x, greatest) = (x.chunks("x", device)?, greatest.chunks("greatest", device)?);
+        let sums = Buffer::from_chunks(device, kernel::chunk_sums(g, x, greatest, rows, cols, device.arm())?);
+        let per_row = sums.len() / rows;
+        if per_row > 1 { row_sums(device, &sums, rows, per_row) } else { Ok(sums) }
+    })
+}
+
+/// The one buffer that a call with one expression gives.
+fn one(mut sums: Vec<Buffer<f32>>) -> Buffer<f32> {
+    sums.pop().expect("one expression has one result")
 }

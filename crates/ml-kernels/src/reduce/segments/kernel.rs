@@ -173,12 +173,14 @@ fn segment_chunks(
     let lane = unit % 32;
     let tile = CUBE_POS as u32 * TILE;
     let mut lanes = SharedMemory::<f32>::new(comptime!(TILE as usize * (LANES + 1)));
-    #[unroll]
-    for round in 0..comptime!(TILE / 8) {
-        let slot = round * 8 + unit / 32;
-        let mut sum = 0.0f32;
-        if tile + slot < items {
-            let item = first_item + tile + slot;
+    let mut starts = SharedMemory::<u32>::new(TILE as usize);
+    let mut lens = SharedMemory::<u32>::new(TILE as usize);
+    // A unit a chunk looks for its segment, all at the same time: a search waits for memory at each of its steps.
+    if unit < TILE {
+        let mut start = first_element;
+        let mut len = 0u32;
+        if tile + unit < items {
+            let item = first_item + tile + unit;
             // The last segment whose first chunk is not after this one.
             let mut low = first_segment;
             let mut high = end_segment;
@@ -190,10 +192,18 @@ fn segment_chunks(
                     high = middle;
                 }
             }
-            let start = bounds[low as usize] + (item - firsts[low as usize]) * comptime!(CHUNK as u32);
-            let len = min(bounds[(low + 1) as usize] - start, comptime!(CHUNK as u32).runtime());
-            sum = lane_sum(x, start - first_element + lane, len, lane, 0.0f32, p, Term::Element, arm);
+            start = bounds[low as usize] + (item - firsts[low as usize]) * comptime!(CHUNK as u32);
+            len = min(bounds[(low + 1) as usize] - start, comptime!(CHUNK as u32).runtime());
         }
+        starts[unit as usize] = start - first_element;
+        lens[unit as usize] = len;
+    }
+    sync_cube();
+    #[unroll]
+    for round in 0..comptime!(TILE / 8) {
+        let slot = round * 8 + unit / 32;
+        let (start, len) = (starts[slot as usize], lens[slot as usize]);
+        let sum = lane_sum(x, start + lane, len, lane, 0.0f32, p, Term::Element, arm);
         lanes[(slot * comptime!(LANES as u32 + 1) + lane) as usize] = sum;
     }
     join_tile(out, &lanes, tile, items, p, arm);

@@ -58,6 +58,8 @@ fn sums<R: Runtime>(
         let last_len = cols - (per_row - 1) * CHUNK;
         ShapeLaunch::new(items as u32, per_row as u32, cols as u32, first_chunk as u32, last_len as u32)
     };
+    // Rows and chunks are whole vectors, or are bound element by element.
+    let width = if cols.is_multiple_of(4) { 4 } else { 1 };
     let mut starts = None;
     if per_row > 1 {
         let totals = Chunks::alloc(g, rows * per_row)?;
@@ -72,11 +74,13 @@ fn sums<R: Runtime>(
                         g.client(),
                         g.grid(run.items.len(), TILE as usize),
                         CubeDim::new_1d(UNITS),
-                        view.arg(),
+                        width,
+                        view.arg_vec(width),
                         result.arg(),
                         shape(run.items.len(), run.first_chunk),
                         Pins::HOST.nz,
                         Pins::HOST.one,
+                        width as u32,
                         arm,
                     );
                 }
@@ -101,12 +105,14 @@ fn sums<R: Runtime>(
                     g.client(),
                     g.grid(run.items.len(), TILE as usize),
                     CubeDim::new_1d(UNITS),
-                    view.arg(),
+                    width,
+                    view.arg_vec(width),
                     start.arg(),
-                    result.arg(),
+                    result.arg_vec(width),
                     shape(run.items.len(), run.first_chunk),
                     Pins::HOST.nz,
                     Pins::HOST.one,
+                    width as u32,
                     starts.is_some(),
                     exclusive,
                     arm,
@@ -147,25 +153,40 @@ fn word(q: u32, #[comptime] slot: u32) -> u32 {
     (comptime!(slot * RUN as u32) + q / comptime!(RUN as u32)) * STRIDE + q % comptime!(RUN as u32)
 }
 
-/// Brings the chunks of the workgroup into shared memory; missing elements are +0.
+/// Brings the chunks of the workgroup into shared memory, all of them before the first is put there; missing elements are +0.
 #[cube]
-fn fill(x: &Array<f32>, tile: u32, values: &mut SharedMemory<f32>, shape: &Shape) {
+fn fill<N: Size>(
+    x: &Array<Vector<f32, N>>,
+    tile: u32,
+    values: &mut SharedMemory<f32>,
+    shape: &Shape,
+    #[comptime] width: u32,
+) {
+    let each = comptime!(CHUNK as u32 / UNITS / width);
+    let mut own = Array::<Vector<f32, N>>::new(comptime!((TILE * each) as usize));
     #[unroll]
     for slot in 0..TILE {
         let place = place_of(tile + slot, shape);
-        let mut own = Array::<f32>::new(comptime!((CHUNK as u32 / UNITS) as usize));
         #[unroll]
-        for j in 0..comptime!(CHUNK as u32 / UNITS) {
-            let q = j * UNITS + UNIT_POS;
-            let mut value = 0.0f32;
+        for j in 0..each {
+            let q = (j * UNITS + UNIT_POS) * width;
+            let mut value = Vector::<f32, N>::new(0.0f32);
             if q < place.len {
-                value = x[(place.at + q) as usize];
+                value = x[((place.at + q) / width) as usize];
             }
-            own[j as usize] = value;
+            own[comptime!((slot * each + j) as usize)] = value;
         }
+    }
+    #[unroll]
+    for slot in 0..TILE {
         #[unroll]
-        for j in 0..comptime!(CHUNK as u32 / UNITS) {
-            values[word(j * UNITS + UNIT_POS, slot) as usize] = own[j as usize];
+        for j in 0..each {
+            let value = own[comptime!((slot * each + j) as usize)];
+            let at = word((j * UNITS + UNIT_POS) * width, slot);
+            #[unroll]
+            for e in 0..width {
+                values[(at + e) as usize] = value[comptime!(e as usize)];
+            }
         }
     }
     sync_cube();
@@ -196,19 +217,38 @@ fn along(
     sum
 }
 
+/// What is before a run, and a sum within it.
+#[cube]
+fn joined(values: &SharedMemory<f32>, at: u32, before: f32, p: Pins, #[comptime] arm: Arm) -> f32 {
+    let mut value = values[at as usize];
+    if comptime!(arm != Arm::SerialLanes) {
+        value = plus(before, value, p, arm);
+    }
+    value
+}
+
 /// The sums of the chunks.
 #[cube(launch_unchecked)]
-fn chunk_totals(x: &Array<f32>, out: &mut Array<f32>, shape: Shape, nz: f32, one: f32, #[comptime] arm: Arm) {
+fn chunk_totals<N: Size>(
+    x: &Array<Vector<f32, N>>,
+    out: &mut Array<f32>,
+    shape: Shape,
+    nz: f32,
+    one: f32,
+    #[comptime] width: u32,
+    #[comptime] arm: Arm,
+) {
     let p = Pins { nz, one };
     let unit = UNIT_POS;
     let tile = CUBE_POS as u32 * TILE;
     let mut values = SharedMemory::<f32>::new(comptime!((UNITS * STRIDE) as usize));
     let mut totals = SharedMemory::<f32>::new(UNITS as usize);
-    fill(x, tile, &mut values, &shape);
+    fill::<N>(x, tile, &mut values, &shape, width);
     totals[unit as usize] = along(&mut values, 0.0f32, p, false, false, arm);
     sync_cube();
     if unit < TILE && tile + unit < shape.items {
         let mut sum = 0.0f32;
+        #[unroll]
         for run in 0..comptime!(RUN as u32) {
             sum = plus(sum, totals[(unit * comptime!(RUN as u32) + run) as usize], p, arm);
         }
@@ -219,13 +259,14 @@ fn chunk_totals(x: &Array<f32>, out: &mut Array<f32>, shape: Shape, nz: f32, one
 /// The cumulative sums of the chunks, where `started` from what is before each.
 #[cube(launch_unchecked)]
 #[expect(clippy::too_many_arguments, reason = "a kernel's arguments are its bindings")]
-fn chunk_sums(
-    x: &Array<f32>,
+fn chunk_sums<N: Size>(
+    x: &Array<Vector<f32, N>>,
     starts: &Array<f32>,
-    out: &mut Array<f32>,
+    out: &mut Array<Vector<f32, N>>,
     shape: Shape,
     nz: f32,
     one: f32,
+    #[comptime] width: u32,
     #[comptime] started: bool,
     #[comptime] exclusive: bool,
     #[comptime] arm: Arm,
@@ -235,16 +276,20 @@ fn chunk_sums(
     let tile = CUBE_POS as u32 * TILE;
     let mut values = SharedMemory::<f32>::new(comptime!((UNITS * STRIDE) as usize));
     let mut totals = SharedMemory::<f32>::new(UNITS as usize);
-    fill(x, tile, &mut values, &shape);
+    // Asked for before it is needed.
+    let mut start = 0.0f32;
+    if comptime!(started) {
+        if unit < TILE && tile + unit < shape.items {
+            start = starts[(tile + unit) as usize];
+        }
+    }
+    fill::<N>(x, tile, &mut values, &shape, width);
     totals[unit as usize] = along(&mut values, 0.0f32, p, comptime!(arm != Arm::SerialLanes), exclusive, arm);
     sync_cube();
     // What is before each run takes the place of its sum.
     if unit < TILE && tile + unit < shape.items {
-        let mut start = 0.0f32;
-        if comptime!(started) {
-            start = starts[(tile + unit) as usize];
-        }
         let mut sum = 0.0f32;
+        #[unroll]
         for run in 0..comptime!(RUN as u32) {
             let at = unit * comptime!(RUN as u32) + run;
             let total = totals[at as usize];
@@ -261,15 +306,17 @@ fn chunk_sums(
     for slot in 0..TILE {
         let place = place_of(tile + slot, &shape);
         #[unroll]
-        for j in 0..comptime!(CHUNK as u32 / UNITS) {
-            let q = j * UNITS + unit;
+        for j in 0..comptime!(CHUNK as u32 / UNITS / width) {
+            let q = (j * UNITS + unit) * width;
             if q < place.len {
-                let mut value = values[word(q, slot) as usize];
-                if comptime!(arm != Arm::SerialLanes) {
-                    let before = totals[(comptime!(slot * RUN as u32) + q / comptime!(RUN as u32)) as usize];
-                    value = plus(before, value, p, arm);
+                let at = word(q, slot);
+                let before = totals[(comptime!(slot * RUN as u32) + q / comptime!(RUN as u32)) as usize];
+                let mut sums = Vector::<f32, N>::new(joined(&values, at, before, p, arm));
+                #[unroll]
+                for e in 1..width {
+                    sums[comptime!(e as usize)] = joined(&values, at + e, before, p, arm);
                 }
-                out[(place.at + q) as usize] = value;
+                out[((place.at + q) / width) as usize] = sums;
             }
         }
     }

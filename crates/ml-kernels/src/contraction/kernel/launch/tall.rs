@@ -22,7 +22,7 @@ impl Dense {
         let len = self.batch * leaves * cells;
         let parts = In { handle: g.alloc_one::<f32>(len)?, len };
         self.tall_leaves(g, &parts)?;
-        self.join(g, &parts, target)
+        self.join(g, parts, target)
     }
 
     fn tall_leaves<R: Runtime>(&self, g: &Gpu<R>, target: &In) -> Result<()> {
