@@ -93,6 +93,12 @@ pub fn cases() -> Vec<Case> {
     cases.extend(crate::reduce::conformance::cases());
     cases.extend(crate::scan::conformance::cases());
     cases.extend(crate::linalg::conformance::cases());
+    cases.extend(crate::trees::bins::conformance::cases());
+    cases.extend(crate::trees::partition::conformance::cases());
+    cases.extend(crate::trees::walk::conformance::cases());
+    cases.extend(crate::trees::quantise::conformance::cases());
+    cases.extend(crate::trees::histogram::conformance::cases());
+    cases.extend(crate::trees::split::conformance::cases());
     cases
 }
 

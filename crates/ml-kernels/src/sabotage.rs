@@ -10,7 +10,7 @@ pub enum Arm {
     #[default]
     None,
     /// Clause `values`: subnormals are stored as they come (`map`, sums, cumulative
-    /// sums, contractions).
+    /// sums, contractions, scores of trees), and asked as they come (bins, walks through trees).
     KeepSubnormals,
     /// Clause `operations`: a product and a sum become one fused operation (contractions).
     FuseProducts,
@@ -29,9 +29,9 @@ pub enum Arm {
     /// Clause `sums`: lanes joined serially instead of by the tree, runs carried on instead of begun anew (sums and what is
     /// made of them, cumulative sums).
     SerialLanes,
-    /// Clause `scatter`: float additions in index order instead of integers (scatter-add).
+    /// Clause `scatter`: float additions in index order instead of integers (scatter-add, histograms of trees).
     FloatScatter,
-    /// Clause `order`: ties go to the highest index (argmin, argmax, top-k).
+    /// Clause `order`: ties go to the highest index (argmin, argmax, top-k, splits of trees).
     TiesLast,
     /// Clause `order`: equal keys leave a sort in descending order of index (sort).
     UnstableSort,

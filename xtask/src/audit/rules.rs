@@ -35,6 +35,8 @@ pub const EXCEPTIONS: [Exception; 3] = [
             "ml_kernels::linalg::kernel::substitute",
             "ml_kernels::map::kernel::map_program",
             "ml_kernels::num::kernel::sweep_kernel",
+            "ml_kernels::trees::split::kernel::gain::weigh_candidates",
+            "ml_kernels::trees::split::kernel::prefix::ratio_keys",
         ],
         reason: "`num::div` and `num::sqrt` (`num/divide.rs`) start from a native quotient or root, good to a few units in \
                  the last place, and find the correctly rounded one by integers. For each product of a guess there are \

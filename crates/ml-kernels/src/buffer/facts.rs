@@ -5,6 +5,7 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Most words of a list that are kept on the host once they have been there.
+#[cfg(any(test, feature = "gpu"))]
 const KEPT: usize = 1 << 16;
 
 /// Facts about one buffer, shared by its clones. They are of the contents alone: no device, limit or arm changes them.
@@ -14,12 +15,18 @@ pub(crate) struct Facts {
     /// Every word is known to be below it.
     bound: AtomicU64,
     /// The words of a short list of integers.
+    #[cfg(any(test, feature = "gpu"))]
     words: OnceLock<Box<[u32]>>,
 }
 
 impl Default for Facts {
     fn default() -> Self {
-        Facts { greatest_magnitude: OnceLock::new(), bound: AtomicU64::new(u64::MAX), words: OnceLock::new() }
+        Facts {
+            greatest_magnitude: OnceLock::new(),
+            bound: AtomicU64::new(u64::MAX),
+            #[cfg(any(test, feature = "gpu"))]
+            words: OnceLock::new(),
+        }
     }
 }
 
@@ -35,12 +42,14 @@ impl Facts {
         debug_assert_eq!(known, bits, "contents do not change");
     }
 
-    /// The words, if they have been kept.
+    /// The words, if they have been kept. The host has them at hand.
+    #[cfg(any(test, feature = "gpu"))]
     pub(crate) fn words(&self) -> Option<&[u32]> {
         self.words.get().map(AsRef::as_ref)
     }
 
     /// Keeps the words, if they are few.
+    #[cfg(any(test, feature = "gpu"))]
     pub(crate) fn note_words(&self, words: &[u32]) {
         if words.len() <= KEPT {
             let known = self.words.get_or_init(|| words.into());

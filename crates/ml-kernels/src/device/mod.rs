@@ -207,6 +207,19 @@ impl Device {
         matches!(self.0.backend, Backend::Host(_))
     }
 
+    /// Runs `work` on the host with the threads of this device if it is the host, else with rayon's global ones: for the
+    /// parts of an estimator that are no primitive.
+    ///
+    /// # Bit identity
+    /// Nothing that `work` adds up may depend on the number of threads.
+    pub fn on_host<T: Send>(&self, work: impl FnOnce() -> T + Send) -> T {
+        match &self.0.backend {
+            Backend::Host(h) => h.install(work),
+            #[cfg(feature = "gpu")]
+            _ => work(),
+        }
+    }
+
     /// Waits until all work given to the device is done.
     ///
     /// # Errors

@@ -15,7 +15,7 @@ use super::raw::*;
 /// The bits of the float nearest to `n * 2^(e - 158)`, ties to even. The top bit of `n` is set, `sticky` is not 0 if
 /// anything non-zero lies below `n`, and `e`, in 1..=253, is the exponent field of the result before a carry.
 #[cfg_attr(feature = "gpu", cube)]
-fn round_top(n: u32, sticky: u32, e: u32) -> u32 {
+pub(super) fn round_top(n: u32, sticky: u32, e: u32) -> u32 {
     let mantissa = n >> 8u32;
     let below = (n << 24u32) | select_u32(sticky == 0u32, 0u32, 1u32);
     // Above half, or half and odd.

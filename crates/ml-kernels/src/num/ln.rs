@@ -38,14 +38,14 @@ lookup! {
 /// A signed number of 32 integer and 96 fraction bits, two's complement.
 #[derive(Debug, Clone, Copy)]
 #[cfg_attr(feature = "gpu", derive(CubeType))]
-struct Wide {
-    hi: Limbs,
-    lo: Limbs,
+pub(super) struct Wide {
+    pub(super) hi: Limbs,
+    pub(super) lo: Limbs,
 }
 
 /// `a + b` modulo 2^128.
 #[cfg_attr(feature = "gpu", cube)]
-fn add128(a: Wide, b: Wide) -> Wide {
+pub(super) fn add128(a: Wide, b: Wide) -> Wide {
     let lo = add64(a.lo, b.lo);
     let one = select_u32(less64(lo, b.lo), 1u32, 0u32);
     Wide { hi: add64(add64(a.hi, b.hi), Limbs { hi: 0u32, lo: one }), lo }
@@ -53,7 +53,7 @@ fn add128(a: Wide, b: Wide) -> Wide {
 
 /// `-a` where `negate`, else `a`: all bits flipped, plus one.
 #[cfg_attr(feature = "gpu", cube)]
-fn neg128_if(negate: bool, a: Wide) -> Wide {
+pub(super) fn neg128_if(negate: bool, a: Wide) -> Wide {
     let flip = select_u32(negate, 0xffff_ffffu32, 0u32);
     let flipped = Wide {
         hi: Limbs { hi: a.hi.hi ^ flip, lo: a.hi.lo ^ flip },

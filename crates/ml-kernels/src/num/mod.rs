@@ -16,6 +16,7 @@ pub mod order;
 pub mod philox;
 pub mod raw;
 pub mod sweep;
+pub mod wide;
 
 pub use convert::*;
 pub use divide::{div, div_from_guess, div_from_reciprocal, div_integer, sqrt, sqrt_from_guess, sqrt_integer};
@@ -28,3 +29,4 @@ pub use ops::*;
 pub use order::*;
 pub use philox::*;
 pub use raw::*;
+pub use wide::{cross, cross_integer};

@@ -22,7 +22,7 @@ pub(super) fn exclusive_scan<R: Runtime>(g: &Gpu<R>, x: &Chunks<u32>) -> Result<
 }
 
 /// Sums before each element, and the sum of all; `x` is not empty.
-fn scan<R: Runtime>(g: &Gpu<R>, x: &Chunks<u32>) -> Result<(Chunks<u32>, Chunks<u32>)> {
+pub(crate) fn scan<R: Runtime>(g: &Gpu<R>, x: &Chunks<u32>) -> Result<(Chunks<u32>, Chunks<u32>)> {
     let blocks = x.len().div_ceil(BLOCK);
     let sums = Chunks::alloc(g, blocks)?;
     let runs = runs(1, x.len(), BLOCK, g.max_elements::<u32>());

@@ -4,7 +4,7 @@ pub(crate) mod conformance;
 mod cumulative;
 mod host;
 #[cfg(feature = "gpu")]
-mod kernel;
+pub(crate) mod kernel;
 mod reference;
 
 use ml_core::Result;

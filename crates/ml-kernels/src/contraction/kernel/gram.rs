@@ -213,8 +213,8 @@ pub(super) fn gram_leaves(
         // A piece of eight rows and four columns of one leaf; units without one repeat the last.
         let parts = comptime!(parts(plan.blocks));
         let piece = at_most(UNIT_POS as usize, comptime!(plan.stack * parts - 1));
-        let leaf = piece / parts;
-        let in_leaf = piece % parts;
+        let leaf = piece / parts; // tidy: integer arithmetic
+        let in_leaf = piece % parts; // tidy: integer arithmetic
         let mut block = 0usize;
         #[unroll]
         for b in 1..plan.blocks {
