@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use ml_core::canon::canon;
 use ml_core::{DataError, Error, ParamError, Result};
 
 /// What a node asks of a row.
@@ -32,6 +33,8 @@ pub enum Node {
         cover: f32,
     },
     /// A row whose `x[feature]` is the number of a category of the set goes left, every other number right.
+    ///
+    /// Importers see to it that this is asked of whole numbers from 0 on only, through [`View::Category`].
     Category {
         /// The column asked.
         feature: u32,
@@ -63,10 +66,10 @@ impl Tree {
     ///
     /// # Errors
     /// [`ParamError::OutOfBound`] without nodes or outputs, for a child that does not stand after its parent or has
-    /// another parent, for a leaf beyond `values`, and for a threshold that is a NaN. [`DataError::NonFinite`] for a leaf value that is
-    /// not finite; [`DataError::Shape`] for values that are no whole number of leaves.
-    pub fn new(nodes: Vec<Node>, values: Vec<f64>, outputs: usize) -> Result<Self> {
-        if outputs == 0 || values.len() % outputs != 0 {
+    /// another parent, for a leaf beyond `values`, and for a threshold that is a NaN. [`DataError::NonFinite`] for a
+    /// leaf value that is not finite; [`DataError::Shape`] for values that are no whole number of leaves.
+    pub fn new(mut nodes: Vec<Node>, values: Vec<f64>, outputs: usize) -> Result<Self> {
+        if outputs == 0 || !values.len().is_multiple_of(outputs) {
             return Err(
                 DataError::shape("leaf values", format!("a multiple of {outputs} outputs"), values.len()).into()
             );
@@ -109,6 +112,12 @@ impl Tree {
                 }
             }
         }
+        for node in &mut nodes {
+            if let Node::Number { threshold, .. } = node {
+                // Orders of keys tell the two zeros apart, comparisons of numbers do not: here a zero is +0.
+                *threshold += 0.0;
+            }
+        }
         Ok(Tree { nodes, values, outputs })
     }
 
@@ -137,6 +146,98 @@ pub enum Arithmetic {
     Double,
 }
 
+/// What is made of the leaf values of a row. Values of an output are taken in tree order.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Aggregate {
+    /// `base + value 0 + value 1 …`.
+    Sum,
+    /// `(+0 + value 0 + value 1 …) * scale + base`; without the product where `scale` is 1.
+    Scaled {
+        /// The factor, finite.
+        scale: f64,
+    },
+    /// `(+0 + value 0 + value 1 …) / divisor + base`.
+    Mean {
+        /// The divisor, finite and not 0.
+        divisor: f64,
+    },
+    /// The least value, `+ base`.
+    Min,
+    /// The greatest value, `+ base`.
+    Max,
+}
+
+/// A column that nodes ask about, made of a column of the rows.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Input {
+    /// The column of the rows.
+    pub column: u32,
+    /// What nodes see of it.
+    pub view: View,
+}
+
+/// What nodes see of a column. A NaN stays a NaN in every view.
+#[derive(Debug, Clone, PartialEq)]
+pub enum View {
+    /// The number.
+    Same,
+    /// NaN where |x| <= 1e-35, the number elsewhere: LightGBM's zeros that count as missing.
+    ZeroMissing,
+    /// The number of a category. Whole numbers from 0 to 2^24 - 1 stay; the number is cut towards zero first (`whole`:
+    /// also between -1 and 0); what is no category becomes 2^24.
+    Category {
+        /// Whether numbers between -1 and 0 are category 0 (LightGBM) or none (XGBoost).
+        whole: bool,
+    },
+    /// The position of the number in the table, ascending and without repetition; the table's length for any other
+    /// number.
+    Position(Arc<[f32]>),
+}
+
+impl View {
+    /// What nodes see of `x`, which is canonical but for NaN and infinities.
+    pub fn of(&self, x: f32) -> f32 {
+        if x.is_nan() {
+            return x;
+        }
+        match self {
+            View::Same => x,
+            View::ZeroMissing => {
+                if x.abs() <= 1e-35 {
+                    f32::NAN
+                } else {
+                    x
+                }
+            }
+            View::Category { whole } => {
+                let first = if *whole { x > -1.0 } else { x >= 0.0 };
+                // A cast cuts towards zero; a number between -1 and 0 is cut to the unsigned 0.
+                if first && x < NO_CATEGORY { x as u32 as f32 } else { NO_CATEGORY }
+            }
+            View::Position(table) => match table.binary_search_by(|t| t.total_cmp(&x)) {
+                Ok(at) => at as f32,
+                Err(_) => table.len() as f32,
+            },
+        }
+    }
+
+    fn check(&self) -> Result<()> {
+        let View::Position(table) = self else { return Ok(()) };
+        // Canonical as rows are: a -0 or a subnormal would never be found.
+        let plain = |t: &f32| !t.is_nan() && canon(*t).to_bits() == t.to_bits();
+        let ascending = table.windows(2).all(|w| w[0] < w[1]);
+        if !ascending || !table.iter().all(plain) || table.len() > NO_CATEGORY as usize {
+            return Err(
+                ParamError::out_of_bound("table", "ascending, canonical, at most 2^24 numbers", "another").into()
+            );
+        }
+        Ok(())
+    }
+}
+
+/// What [`View::Category`] makes of a number that is no category.
+pub const NO_CATEGORY: f32 = 16_777_216.0;
+
 /// Trees whose leaf values are summed.
 ///
 /// Tree `t` adds the values of its leaf to outputs `first_output[t]..` of the score.
@@ -147,14 +248,18 @@ pub struct Ensemble {
     base: Vec<f64>,
     features: usize,
     arithmetic: Arithmetic,
+    aggregate: Aggregate,
+    /// What nodes number as features; empty where those are the columns of the rows.
+    inputs: Vec<Input>,
 }
 
 impl Ensemble {
     /// An ensemble over rows of `features` columns that starts every score at `base`, one value an output.
     ///
     /// # Errors
-    /// [`DataError::Shape`] unless there is one `first_output` a tree; [`ParamError::OutOfBound`] for a tree that asks a
-    /// column beyond `features` or adds to an output beyond `base`; [`DataError::NonFinite`] for a base that is not finite.
+    /// [`DataError::Shape`] unless there is one `first_output` a tree; [`ParamError::OutOfBound`] for a tree that asks
+    /// a column beyond `features` or adds to an output beyond `base`; [`DataError::NonFinite`] for a base that is not
+    /// finite.
     pub fn new(
         trees: Vec<Tree>,
         first_output: Vec<u32>,
@@ -181,7 +286,60 @@ impl Ensemble {
                 }
             }
         }
-        Ok(Ensemble { trees, first_output, base, features, arithmetic })
+        let (aggregate, inputs) = (Aggregate::Sum, Vec::new());
+        Ok(Ensemble { trees, first_output, base, features, arithmetic, aggregate, inputs })
+    }
+
+    /// The same trees with another rule for their values; [`Aggregate::Sum`] until then.
+    ///
+    /// # Errors
+    /// [`ParamError::OutOfBound`] for a scale or a divisor that is not finite, and for a divisor of 0.
+    pub fn with_aggregate(mut self, aggregate: Aggregate) -> Result<Self> {
+        let refused = |name, value: f64| Err(ParamError::out_of_bound(name, "finite, a divisor not 0", value).into());
+        match aggregate {
+            Aggregate::Scaled { scale } if !scale.is_finite() => return refused("scale", scale),
+            Aggregate::Mean { divisor } if !divisor.is_finite() || divisor == 0.0 => {
+                return refused("divisor", divisor);
+            }
+            _ => {}
+        }
+        self.aggregate = aggregate;
+        Ok(self)
+    }
+
+    /// The same trees over rows of `columns` columns, of which feature `f` of a node is `inputs[f]`.
+    ///
+    /// # Errors
+    /// [`DataError::Shape`] unless there is one input a feature; [`ParamError::OutOfBound`] for an input of a column
+    /// beyond `columns` and for a table that is not ascending.
+    pub fn with_inputs(mut self, columns: usize, inputs: Vec<Input>) -> Result<Self> {
+        if inputs.len() != self.asked() {
+            return Err(DataError::shape("inputs", self.asked(), inputs.len()).into());
+        }
+        for input in &inputs {
+            if input.column as usize >= columns {
+                return Err(ParamError::out_of_bound("column", format!("< {columns}"), input.column).into());
+            }
+            input.view.check()?;
+        }
+        let same = |(f, input): (usize, &Input)| input.column as usize == f && input.view == View::Same;
+        self.inputs = if columns == inputs.len() && inputs.iter().enumerate().all(same) { Vec::new() } else { inputs };
+        self.features = columns;
+        Ok(self)
+    }
+
+    /// The same trees over another base.
+    ///
+    /// # Errors
+    /// [`DataError::Shape`] for another number of outputs, [`DataError::NonFinite`] for a base that is not finite.
+    pub fn with_base(self, base: Vec<f64>) -> Result<Self> {
+        if base.len() != self.base.len() {
+            return Err(DataError::shape("base", self.base.len(), base.len()).into());
+        }
+        if let Some(col) = base.iter().position(|v| !v.is_finite()) {
+            return Err(DataError::NonFinite { what: "base", row: 0, col, value: base[col] as f32 }.into());
+        }
+        Ok(Ensemble { base, ..self })
     }
 
     /// Its trees, in the order in which they are summed.
@@ -202,6 +360,26 @@ impl Ensemble {
     /// Columns of a row.
     pub fn features(&self) -> usize {
         self.features
+    }
+
+    /// What is made of the leaf values.
+    pub fn aggregate(&self) -> Aggregate {
+        self.aggregate
+    }
+
+    /// What nodes number as features; empty where those are the columns of the rows.
+    pub fn inputs(&self) -> &[Input] {
+        &self.inputs
+    }
+
+    /// Features that nodes may name.
+    pub fn asked(&self) -> usize {
+        if self.inputs.is_empty() { self.features } else { self.inputs.len() }
+    }
+
+    /// Values of a score.
+    pub fn outputs(&self) -> usize {
+        self.base.len()
     }
 
     /// How leaf values are summed.
