@@ -21,6 +21,8 @@ pub use ml_classical as classical;
 pub use ml_core as core;
 #[doc(no_inline)]
 pub use ml_kernels as kernels;
+#[doc(no_inline)]
+pub use ml_trees as trees;
 
 pub use ml_core::{Error, PROFILE, Result};
 
@@ -32,6 +34,11 @@ pub mod prelude {
     pub use ml_core::{CancelToken, Error, Matrix, Progress, Recorder, Result, Step};
     #[doc(no_inline)]
     pub use ml_kernels::{Context, Device};
+    #[doc(no_inline)]
+    pub use ml_trees::{
+        Dataset, Ensemble, GradientBoostingClassifier, GradientBoostingClassifierModel, GradientBoostingModel,
+        GradientBoostingRegressor, GrowPolicy, Loss,
+    };
 }
 
 /// The README's example, compiled and run with the documentation's own.
