@@ -1,6 +1,6 @@
 //! Where the bins of each column begin and end.
 //!
-//! **Numbers.** The column is sorted, exactly, by key (`docs/contract.md`, clause [order]). With as many bins as distinct
+//! **Numbers.** The column is sorted, exactly, by key (`docs/contract.md`, clause `order`). With as many bins as distinct
 //! values or more, an edge lies between each two neighbours. Else values that have an equal share of the rows or more get a
 //! bin each (again and again, the share being that of the bins and rows that are left), and the other bins are closed one
 //! after the other at the distinct value that brings the bin's count nearest to an equal share of the other rows that are

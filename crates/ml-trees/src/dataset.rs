@@ -11,7 +11,7 @@ pub const MAX_CATEGORIES: u32 = 1 << 20;
 
 /// Rows of numbers and categories, of which some may be missing.
 ///
-/// A missing value is a NaN; infinities are refused. Values are canonical (`docs/contract.md`, clause [values]). Clones share
+/// A missing value is a NaN; infinities are refused. Values are canonical (`docs/contract.md`, clause `values`). Clones share
 /// the rows.
 ///
 /// # Example

@@ -1,4 +1,4 @@
-//! Clauses [factorisations] and [eigen], item 6.
+//! Clauses `factorisations` and `eigen`, item 6.
 
 use ml_kernels::linalg::{self, Triangle};
 

@@ -1,4 +1,4 @@
-//! Clause [elementary]: a sample of every function, with hard cases.
+//! Clause `elementary`: a sample of every function, with hard cases.
 
 use ml_kernels::num::{Binary, Unary, exp_cr, ln_cr};
 use serde_json::Value;

@@ -1,4 +1,4 @@
-//! Clause [contractions]: products of operands that lie anywhere, of a matrix with itself, with vectors, under formulas.
+//! Clause `contractions`: products of operands that lie anywhere, of a matrix with itself, with vectors, under formulas.
 
 use ml_kernels::map::{Expr, Operand};
 use ml_kernels::matmul::{Gram, Layout, Strided, gram, matmul, matmul_batched, matmul_map, matmul_strided, matvec};

@@ -1,4 +1,4 @@
-//! Clauses [sums] and [order]: reductions and cumulative sums.
+//! Clauses `sums` and `order`: reductions and cumulative sums.
 
 use ml_kernels::Buffer;
 use ml_kernels::{reduce, scan};

@@ -278,7 +278,7 @@ impl GradientBoostingClassifierModel {
     /// Those of [`Predict::predict_in`].
     ///
     /// # Bit identity
-    /// Clause [elementary]; for two classes p and 1 ⊖ p.
+    /// Clause `elementary`; for two classes p and 1 ⊖ p.
     pub fn predict_proba(&self, x: &Dataset, device: &Device) -> Result<Matrix> {
         let mut cx = Context::new(device);
         let out = self.probabilities(x.as_slice(), x.rows(), x.cols(), &mut cx)?;

@@ -11,7 +11,7 @@ pub(crate) const STREAM_FEATURES: u32 = 0x7472_0001;
 /// Parts of the columns that a split may ask: first drawn by tree, of those by level, of those by node.
 ///
 /// Each draw keeps max(1, ⌊part · columns⌋) columns, those whose 64-bit keys are least, ties to the lower column. The keys of a
-/// draw are words of [`draw`] at index (draw, column).
+/// draw are words of [`draw()`] at index (draw, column).
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct FeatureSampling {
     /// For each tree, within (0, 1].
