@@ -111,7 +111,7 @@ impl Ensemble {
             .iter()
             .zip(self.first_output())
             .map(|(tree, first)| FlatTree {
-                nodes: tree.nodes().iter().map(flat).collect(),
+                nodes: tree.nodes().iter().map(flat_node).collect(),
                 values: if sums { tree.values().iter().map(|v| *v as f32).collect() } else { Vec::new() },
                 outputs: if sums { tree.outputs() } else { 0 },
                 first_output: if sums { *first as usize } else { 0 },
@@ -313,7 +313,8 @@ fn walk(tree: &Tree, row: &[f32]) -> u32 {
     }
 }
 
-fn flat(node: &Node) -> FlatNode {
+/// A node as the waist walks it.
+pub(crate) fn flat_node(node: &Node) -> FlatNode {
     match node {
         Node::Leaf { leaf, .. } => FlatNode::Leaf { leaf: *leaf },
         Node::Number { feature, threshold, left, right, missing_left, .. } => FlatNode::Number {

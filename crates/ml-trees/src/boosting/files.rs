@@ -3,9 +3,10 @@
 use ml_core::model::{ANY, ModelReader, ModelWriter};
 use ml_core::{ModelError, Result};
 use ml_kernels::Device;
-use ml_kernels::trees::{FlatNode, FlatTree, Forest};
+use ml_kernels::trees::{FlatTree, Forest};
 
 use crate::ensemble::{Arithmetic, Ensemble, Node, Tree};
+use crate::predict::flat_node;
 
 /// Words of a node: kind (0 leaf, 1 number, 2 category; 4 more where missing values go left), column or leaf, bits of the
 /// threshold or start of the set, left, right, bits of the gain, bits of the cover, words of the set.
@@ -22,26 +23,6 @@ pub(crate) fn forest(device: &Device, ensemble: &Ensemble) -> Result<Forest> {
     let trees: Vec<FlatTree> = ensemble.trees().iter().zip(ensemble.first_output()).map(flat).collect();
     let base: Vec<f32> = ensemble.base().iter().map(|b| *b as f32).collect();
     Forest::new(device, &trees, ensemble.features(), &base)
-}
-
-fn flat_node(node: &Node) -> FlatNode {
-    match node {
-        Node::Leaf { leaf, .. } => FlatNode::Leaf { leaf: *leaf },
-        Node::Number { feature, threshold, left, right, missing_left, .. } => FlatNode::Number {
-            feature: *feature,
-            bound: *threshold,
-            left: *left,
-            right: *right,
-            missing_left: *missing_left,
-        },
-        Node::Category { feature, set, left, right, missing_left, .. } => FlatNode::Category {
-            feature: *feature,
-            set: set.clone(),
-            left: *left,
-            right: *right,
-            missing_left: *missing_left,
-        },
-    }
 }
 
 /// Adds the ensemble's parts, named `trees.…`.
